@@ -1,0 +1,83 @@
+# Everything a person or a machine runs here. `make demo` and `make test` need only Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find kernels learners pipeline -name '*.py' -printf '%p ' 2>/dev/null)
+
+.PHONY: help demo test test-slow lint types layers bench chaos soak fuzz results scale slurm clean format
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+
+# The installed set of files is part of a strict editable install, so a new file means a new install.
+$(VENV)/.files: pyproject.toml constraints.txt FORCE
+	@echo "$(sort $(SOURCES))" | cmp -s - $@ 2>/dev/null || { mkdir -p $(VENV); rm -f $(VENV)/.installed; echo "$(sort $(SOURCES))" > $@; }
+
+# pip's chatter goes to a log that is shown only when something failed.
+INSTALL = $(BIN)/python -m pip install --constraint constraints.txt
+QUIETLY = >> $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log; exit 1; }
+
+$(VENV)/.installed: $(VENV)/.files pyproject.toml constraints.txt
+	@echo "installing gramline and what it needs into $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --upgrade pip setuptools wheel $(QUIETLY)
+	@$(INSTALL) --no-build-isolation --config-settings editable_mode=strict --editable . $(QUIETLY)
+	@touch $@
+
+$(VENV)/.developer: $(VENV)/.installed
+	@echo "installing test and lint tools into $(VENV)"
+	@$(INSTALL) --group dev $(QUIETLY)
+	@touch $@
+
+FORCE:
+
+demo: $(VENV)/.installed  ## corpus, Gram matrix on a local Dask cluster, labeler, evaluation: the main job on built-in data
+	$(BIN)/gramline demo
+
+test: lint types layers  ## lint, types, import rules and the default tests: what CI runs
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.developer  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.developer
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.developer  ## put the code into the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.developer
+	$(BIN)/mypy
+
+layers: $(VENV)/.developer
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap
+	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
+
+chaos: $(VENV)/.developer  ## real kills, stops, cuts and damage; prints the table of faults and keeps it in the README
+	RELIABILITY=README.md $(BIN)/python -m pytest -m "not soak" -s tests/chaos
+
+soak: $(VENV)/.developer  ## twenty thousand tiles through one scheduler while workers die and return
+	$(BIN)/python -m pytest -m soak -s tests/chaos/test_soak.py
+
+fuzz: $(VENV)/.developer  ## more than twenty thousand bad files for every reader
+	$(BIN)/python -m pytest -m fuzz -s tests/fuzz
+
+slurm:  ## a Slurm of one node on loopback, from Debian's packages, in .slurm (root); the tests of deploy/slurm use it
+	deploy/slurm/single-node.sh install
+	deploy/slurm/single-node.sh start .slurm
+
+DATA ?= data
+SCRATCH ?= .
+results: $(VENV)/.developer  ## the papers' experiments on the data sets in DATA, written to docs/results.md (hours)
+	$(BIN)/gramline reproduce --data $(DATA) --scratch $(SCRATCH) -o docs/results --page docs/results.md
+
+scale: $(VENV)/.installed  ## a matrix larger than memory on two workers of 1 GB, in SCRATCH; written to README.md (an hour)
+	$(BIN)/gramline reproduce scale --scratch $(SCRATCH) -o docs/results --page docs/results.md --page README.md
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

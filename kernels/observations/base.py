@@ -1,0 +1,48 @@
+"""What an observation kernel is: a frozen record that compares what is seen at two positions, strip by strip."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Protocol
+
+import numpy as np
+
+from gramline.kernels.packing import Floats, Ints, Packed
+from gramline.kernels.parameters import Record
+
+
+class Strips(Protocol):
+    """k_x between the positions of two packed corpora, prepared once per tile."""
+
+    def fill(self, first: int, last: int, out: Floats) -> None:
+        """Write k_x of row positions first..last-1 against all columns into `out`, shape (last - first, n_cols)."""
+        ...
+
+
+class ObservationKernel(Record):
+    """k_x(x, x') between two observations; `normalized` divides by sqrt(k_x(x, x) k_x(x', x')), 0 where that is 0."""
+
+    normalized: bool
+
+    def encode(self, packed: Packed) -> Ints | None:  # noqa: ARG002
+        """Codes of the observations in the kernel's own alphabet, shape (n,); None: it reads symbols or features.
+
+        Refuses an observation it cannot compare, naming structure and position.
+        """
+        return None
+
+    @abstractmethod
+    def strips(self, rows: Packed, cols: Packed) -> Strips:
+        """The evaluation of k_x between two prepared corpora, by the cheapest exact route for these data."""
+
+    @abstractmethod
+    def diagonal(self, packed: Packed) -> Floats:
+        """k_x(x, x) of every position, before normalization; shape (n,)."""
+
+
+def inverse_norms(diagonal: Floats) -> Floats:
+    """1 / sqrt(k(x, x)), and 0 where k(x, x) is not positive (or so small that its root has no inverse)."""
+    norms = np.sqrt(np.maximum(diagonal, 0.0))
+    usable = norms > np.finfo(np.float64).tiny
+    result: Floats = np.divide(1.0, norms, out=np.zeros_like(norms), where=usable)
+    return result

@@ -1,0 +1,41 @@
+"""Observations are the same or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.observations.observation_loops import fill_equal
+from gramline.kernels.packing import Floats, Ints, Packed
+from gramline.kernels.parameters import require_flag
+
+
+@dataclass(frozen=True)
+class Identity(ObservationKernel):
+    """k_x(x, x') = 1 if the whole observations are equal, else 0. Positive semidefinite, normalized already."""
+
+    name: ClassVar[str] = "identity"
+
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "normalized", require_flag(self.normalized, "Identity.normalized"))
+
+    def strips(self, rows: Packed, cols: Packed) -> EqualStrips:
+        return EqualStrips(rows.observed, cols.observed)
+
+    def diagonal(self, packed: Packed) -> Floats:
+        return np.ones(packed.n_positions)
+
+
+class EqualStrips:
+    """1 where the codes of row and column are equal."""
+
+    def __init__(self, rows: Ints, cols: Ints) -> None:
+        self.rows, self.cols = rows, cols
+
+    def fill(self, first: int, last: int, out: Floats) -> None:
+        fill_equal(self.rows[first:last], self.cols, out)

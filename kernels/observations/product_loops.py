@@ -1,0 +1,250 @@
+"""Dot products of sparse feature rows, one strip of rows against all columns. Jitted functions only.
+
+A feature that many columns have is *dense*: a whole line over the columns, added with vector instructions. Any other
+is *rare*: the list of its columns. Slot 2 d is dense line d, slot 2 p + 1 is rare list p, NOWHERE is no row's feature.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels._jit import jit
+from gramline.kernels.packing import Floats, Ints, Offsets
+
+Lines = NDArray[Any]  # unsigned integers for counts, float64 for sums
+
+
+NOWHERE = -1
+
+
+@jit
+def assign_slots(
+    row_indptr: Offsets, row_indices: Ints, col_indptr: Offsets, col_indices: Ints, least_dense: int
+) -> tuple[Ints, Ints, int, Offsets]:
+    """Slots of the features of the rows, for every entry of both sides.
+
+    Returns (row_slots, col_slots, n_dense, rare_starts); rare list p takes rare_starts[p]:rare_starts[p + 1], and is
+    empty for a feature that no column has.
+    """
+    highest = -1  # indices are sorted within a row
+    for r in range(len(row_indptr) - 1):
+        if row_indptr[r] < row_indptr[r + 1]:
+            highest = max(highest, row_indices[row_indptr[r + 1] - 1])
+    for t in range(len(col_indptr) - 1):
+        if col_indptr[t] < col_indptr[t + 1]:
+            highest = max(highest, col_indices[col_indptr[t + 1] - 1])
+    # Number of columns of a feature, then ~slot. Only entries that occur are set: the vocabulary may be far larger
+    # than the tile.
+    state = np.empty(highest + 1, np.int32)
+    for e in range(len(row_indices)):
+        state[row_indices[e]] = 0
+    for e in range(len(col_indices)):
+        state[col_indices[e]] = 0
+    for e in range(len(col_indices)):
+        state[col_indices[e]] += 1
+    row_slots = np.empty(len(row_indices), np.int32)
+    rare_starts = np.zeros(len(row_indices) + 1, np.int64)
+    n_dense = 0
+    n_rare = 0
+    for e in range(len(row_indices)):
+        count = state[row_indices[e]]
+        if count < 0:
+            row_slots[e] = ~count
+        elif count >= least_dense:
+            row_slots[e] = 2 * n_dense
+            n_dense += 1
+        else:
+            row_slots[e] = 2 * n_rare + 1
+            rare_starts[n_rare + 1] = rare_starts[n_rare] + count
+            n_rare += 1
+        state[row_indices[e]] = ~row_slots[e]
+    col_slots = np.empty(len(col_indices), np.int32)
+    for e in range(len(col_indices)):
+        count = state[col_indices[e]]
+        col_slots[e] = ~count if count < 0 else NOWHERE
+    return row_slots, col_slots, n_dense, rare_starts[: n_rare + 1]
+
+
+@jit
+def place_features(
+    col_indptr: Offsets,
+    col_slots: Ints,
+    col_values: Floats,
+    rare_starts: Offsets,
+    dense: Lines,
+    rare_cols: Ints,
+    rare_values: Floats,
+) -> None:
+    """Fill the dense lines and the rare lists from the columns; without values (length 0) every value is 1."""
+    dense[:] = 0
+    has_values = len(col_values) > 0
+    free = rare_starts.copy()
+    for t in range(len(col_indptr) - 1):
+        for e in range(col_indptr[t], col_indptr[t + 1]):
+            slot = col_slots[e]
+            if slot == NOWHERE:
+                continue
+            if slot & 1:
+                place = free[slot >> 1]
+                free[slot >> 1] += 1
+                rare_cols[place] = t
+                if has_values:
+                    rare_values[place] = col_values[e]
+            elif has_values:
+                dense[slot >> 1, t] = col_values[e]
+            else:
+                dense[slot >> 1, t] = 1
+
+
+@jit
+def count_common(
+    indptr: Offsets, slots: Ints, row: int, dense: Lines, rare_starts: Offsets, rare_cols: Ints, counts: Lines
+) -> None:
+    """counts[t] = number of features that row and column t share; dense and counts are unsigned and wide enough."""
+    n_cols = len(counts)
+    waiting = np.empty(4, np.int64)
+    n_waiting = 0
+    counts[:] = 0
+    for e in range(indptr[row], indptr[row + 1]):
+        slot = slots[e]
+        if slot & 1:
+            for k in range(rare_starts[slot >> 1], rare_starts[(slot >> 1) + 1]):
+                counts[rare_cols[k]] += 1
+            continue
+        waiting[n_waiting] = slot >> 1
+        n_waiting += 1
+        if n_waiting == 4:
+            n_waiting = 0
+            line_0, line_1, line_2, line_3 = dense[waiting[0]], dense[waiting[1]], dense[waiting[2]], dense[waiting[3]]
+            for t in range(n_cols):
+                counts[t] += line_0[t] + line_1[t] + line_2[t] + line_3[t]
+    for k in range(n_waiting):
+        line = dense[waiting[k]]
+        for t in range(n_cols):
+            counts[t] += line[t]
+
+
+@jit
+def fill_from_counts(
+    first: int,
+    last: int,
+    indptr: Offsets,
+    slots: Ints,
+    dense: Lines,
+    rare_starts: Offsets,
+    rare_cols: Ints,
+    counts: Lines,
+    table: Floats,
+    out: Floats,
+) -> None:
+    """out[i, t] = table[dot(first + i, t)] for binary features."""
+    for row in range(first, last):
+        count_common(indptr, slots, row, dense, rare_starts, rare_cols, counts)
+        line = out[row - first]
+        for t in range(len(counts)):
+            line[t] = table[counts[t]]
+
+
+@jit
+def fill_from_distances(
+    first: int,
+    last: int,
+    indptr: Offsets,
+    slots: Ints,
+    dense: Lines,
+    rare_starts: Offsets,
+    rare_cols: Ints,
+    counts: Lines,
+    col_sizes: Offsets,
+    table: Floats,
+    out: Floats,
+) -> None:
+    """out[i, t] = table[|x - x'|^2] for binary features; |x - x'|^2 = size + size' - 2 dot."""
+    for row in range(first, last):
+        count_common(indptr, slots, row, dense, rare_starts, rare_cols, counts)
+        line = out[row - first]
+        size = indptr[row + 1] - indptr[row]
+        for t in range(len(counts)):
+            line[t] = table[size + col_sizes[t] - 2 * np.int64(counts[t])]
+
+
+@jit
+def fill_products(
+    first: int,
+    last: int,
+    indptr: Offsets,
+    slots: Ints,
+    values: Floats,
+    dense: Lines,
+    rare_starts: Offsets,
+    rare_cols: Ints,
+    rare_values: Floats,
+    out: Floats,
+) -> None:
+    """out[i, t] = dot(first + i, t) for real features, always summed in the order of the features: the same bytes
+    whatever the tile holds besides, and the same with rows and columns swapped."""
+    n_cols = out.shape[1]
+    for row in range(first, last):
+        line = out[row - first]
+        line[:] = 0.0
+        e, end = indptr[row], indptr[row + 1]
+        while e < end:
+            slot, value = slots[e], values[e]
+            if slot & 1:
+                for k in range(rare_starts[slot >> 1], rare_starts[(slot >> 1) + 1]):
+                    line[rare_cols[k]] += value * rare_values[k]
+                e += 1
+                continue
+            if e + 3 < end and not (slots[e + 1] | slots[e + 2] | slots[e + 3]) & 1:
+                value_1, value_2, value_3 = values[e + 1], values[e + 2], values[e + 3]
+                line_0, line_1 = dense[slot >> 1], dense[slots[e + 1] >> 1]
+                line_2, line_3 = dense[slots[e + 2] >> 1], dense[slots[e + 3] >> 1]
+                for t in range(n_cols):
+                    line[t] = (
+                        ((line[t] + value * line_0[t]) + value_1 * line_1[t]) + value_2 * line_2[t]
+                    ) + value_3 * line_3[t]
+                e += 4
+                continue
+            line_0 = dense[slot >> 1]
+            for t in range(n_cols):
+                line[t] += value * line_0[t]
+            e += 1
+
+
+@jit
+def raise_to_power(values: Floats, offset: float, degree: int) -> None:
+    """values = (values + offset)^degree in place, by repeated multiplication."""
+    for i in range(values.shape[0]):
+        line = values[i]
+        for t in range(len(line)):
+            base = line[t] + offset
+            power = base
+            for _ in range(degree - 1):
+                power *= base
+            line[t] = power
+
+
+@jit
+def sum_squares(indptr: Offsets, values: Floats, norms: Floats) -> None:
+    """norms[r] = sum of the squared values of row r, in the order of the features."""
+    for r in range(len(norms)):
+        norms[r] = 0.0
+        for e in range(indptr[r], indptr[r + 1]):
+            norms[r] += values[e] * values[e]
+
+
+@jit
+def to_distances(row_norms: Floats, col_norms: Floats, products: Floats) -> None:
+    """products = max(0, |x|^2 + |x'|^2 - 2 dot) in place; rounding must not make a distance negative."""
+    for i in range(len(row_norms)):
+        for t in range(len(col_norms)):
+            products[i, t] = max(0.0, (row_norms[i] + col_norms[t]) - 2.0 * products[i, t])
+
+
+@jit
+def scale_cells(row_scales: Floats, col_scales: Floats, values: Floats) -> None:
+    """values[i, t] *= row_scales[i] col_scales[t] in place."""
+    for i in range(len(row_scales)):
+        for t in range(len(col_scales)):
+            values[i, t] *= row_scales[i] * col_scales[t]

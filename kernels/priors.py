@@ -1,0 +1,90 @@
+"""P(y|x): how likely each label is at a position before the structure around it is looked at."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gramline.kernels.errors import PackingError
+from gramline.kernels.packing import MISSING, Floats, Packed, where
+from gramline.kernels.parameters import Record, require_positive
+
+ROW_SUM_TOLERANCE = 1e-6
+
+
+class Prior(Record):
+    """A distribution over the labels at every position."""
+
+    @abstractmethod
+    def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
+        """P(y|x) of every position, shape (n, n_labels); None when it is uniform everywhere.
+
+        `like` is the training corpus when `packed` holds new structures.
+        """
+
+
+@dataclass(frozen=True)
+class UniformPrior(Prior):
+    """P(y|x) = 1 / n_labels."""
+
+    name: ClassVar[str] = "uniform"
+
+    def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:  # noqa: ARG002
+        return None
+
+
+@dataclass(frozen=True)
+class TabulatedPrior(Prior):
+    """P(y|x) is the table that the corpus carries, e.g. the marginals of another model."""
+
+    name: ClassVar[str] = "tabulated"
+
+    def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:  # noqa: ARG002
+        table = packed.table
+        if table is None:
+            raise PackingError("TabulatedPrior reads a prior table, but the corpus carries none; give it with prior=")
+        if table.shape != (packed.n_positions, packed.n_labels):
+            raise PackingError(
+                f"the prior table has shape {table.shape}, but the corpus has {packed.n_positions} positions and "
+                f"{packed.n_labels} labels; give one row per position and one column per label"
+            )
+        # written so that nan fails the test as well
+        bad = ~((table >= 0) & (table <= 1)).all(axis=1) | ~(np.abs(table.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE)
+        if bad.any():
+            position = int(np.argmax(bad))
+            raise PackingError(
+                f"{where(packed, position)}: the prior row {table[position].tolist()} is not a distribution; "
+                "give values between 0 and 1 that sum to 1"
+            )
+        return table
+
+
+@dataclass(frozen=True)
+class EmpiricalPrior(Prior):
+    """P(y|x) = (count(x, y) + s) / (count(x) + s L): label frequencies of the observation in the training corpus.
+
+    s = `smoothing` > 0, L = number of labels; an observation without training labels gets 1 / L.
+    """
+
+    name: ClassVar[str] = "empirical"
+
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "smoothing", require_positive(self.smoothing, "EmpiricalPrior.smoothing"))
+
+    def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
+        training = packed if like is None else like
+        n_labels = packed.n_labels
+        n_symbols = 1 + max(int(np.max(part.symbols, initial=-1)) for part in (packed, training))
+        labeled = training.labels != MISSING
+        if not labeled.any():
+            raise PackingError("EmpiricalPrior counts training labels, but no position of the training corpus has one")
+        cells = training.symbols[labeled].astype(np.int64) * n_labels + training.labels[labeled]
+        counts = np.bincount(cells, minlength=n_symbols * n_labels).reshape(n_symbols, n_labels).astype(np.float64)
+        table = (counts + self.smoothing) / (counts.sum(axis=1, keepdims=True) + self.smoothing * n_labels)
+        result: Floats = table[packed.symbols]
+        return result

@@ -1,0 +1,145 @@
+"""The subset-tree kernel of Collins and Duffy: common tree fragments of two parses, a row per structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gramline.kernels.base import Kernel, Tile, overflow
+from gramline.kernels.errors import KernelParameterError, PackingError
+from gramline.kernels.labeling import is_same
+from gramline.kernels.labeling_loops import mirror
+from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, where
+from gramline.kernels.parameters import as_number, require_flag, require_positive
+from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
+from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
+from gramline.kernels.structures.subset_tree_loops import add_to_tile, cell_starts, match_subtrees, self_values
+
+STRIP_CELLS = 1 << 18  # C(z, w) values held at once, unless one tree needs more: 2 MB, the size of a fast cache
+
+
+@dataclass(frozen=True)
+class SubsetTree(Kernel):
+    """K(T, T') = sum over nodes a of T, b of T' of C(a, b).
+
+    C(a, b) = 0 when the productions differ or are missing, otherwise decay * prod_j (1 + C(a_j, b_j)) over the
+    nonterminal children; a common fragment of s productions counts decay^s. With `max_depth` d fragments are at most
+    d productions deep. `normalized` divides by sqrt(K(T, T) K(T', T')), and gives 0 where that is 0. Positive
+    semidefinite. Cost: pairs of distinct subtrees of equal production, per tile. Collins and Duffy (2001).
+    """
+
+    name: ClassVar[str] = "subset-tree"
+    packed_kind: ClassVar[str] = "parses"
+    per_position: ClassVar[bool] = False
+
+    decay: float = 1.0
+    max_depth: int | None = None
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decay", require_positive(self.decay, "SubsetTree.decay"))
+        object.__setattr__(self, "normalized", require_flag(self.normalized, "SubsetTree.normalized"))
+        if self.max_depth is not None:
+            depth = as_number(self.max_depth, "SubsetTree.max_depth")
+            if depth != int(depth) or depth < 1:
+                raise KernelParameterError(f"SubsetTree.max_depth must be a whole number from 1 on, got {depth}")
+            object.__setattr__(self, "max_depth", int(depth))
+
+    def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
+        """Checks that every child stands behind its parent, which the bottom-up loops rely on."""
+        ready = super().prepare(packed, like)
+        assert isinstance(ready, PackedParses)
+        local = np.arange(ready.n_positions) - np.repeat(ready.starts[:-1], ready.lengths)
+        parents = np.repeat(local, np.diff(ready.link_indptr))
+        wrong = np.flatnonzero(ready.link_targets <= parents)
+        if len(wrong):
+            node = int(np.searchsorted(ready.link_indptr, wrong[0], side="right")) - 1
+            raise PackingError(f"{where(ready, node)} has a child before itself; pack parses in pre-order")
+        return ready
+
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+        subtrees = DistinctSubtrees.of(cols)
+        index = ProductionIndex.of(subtrees.productions, subtrees.child_indptr, subtrees.children)
+        columns = Columns.of(subtrees, index)
+        out = np.zeros((len(rows), len(cols)))
+        for first, last in strips(rows, index):
+            part = DistinctSubtrees.of(rows.structures(first, last))
+            starts, cells = self.matches(part, index.postings)
+            add_to_tile(part, starts, columns, cells, out[first:last])
+        self._refuse_overflow(out, np.float64)
+        if self.normalized:
+            _divide(out, self._self_values(rows), 0)
+            _divide(out, self._self_values(cols), 1)
+        if is_same(rows, cols):
+            mirror(out)
+        self._refuse_overflow(out, dtype)
+        return out.astype(dtype, copy=False)
+
+    def diagonal(self, packed: Packed) -> Floats:
+        values = self._self_values(packed)
+        return (values > 0).astype(np.float64) if self.normalized else values
+
+    def scales(self, packed: Packed) -> Floats:
+        """What a value of each structure is multiplied by: 1 / sqrt(K(T, T)) when normalized, otherwise 1."""
+        scales = np.ones((len(packed), 1))
+        if self.normalized:
+            _divide(scales, self._self_values(packed), 0)
+        return scales[:, 0]
+
+    @property
+    def advice(self) -> str:
+        """What to change when values grow too large."""
+        return "lower decay or set max_depth" + ("" if self.normalized else ", or use normalized=True")
+
+    def matches(self, part: DistinctSubtrees, postings: Postings) -> tuple[Offsets, Floats]:
+        """C between the subtrees of `part` and those of an index: where the cells of each subtree begin, the cells."""
+        starts, total = cell_starts(part.productions, postings.group_starts)
+        current = np.zeros(total)
+        if self.max_depth is None:
+            match_subtrees(part, starts, postings, float(self.decay), current, current)
+            return starts, current
+        previous = np.zeros(total)
+        for _ in range(min(self.max_depth, part.height())):
+            match_subtrees(part, starts, postings, float(self.decay), previous, current)
+            previous, current = current, previous
+        return starts, previous
+
+    def _self_values(self, packed: Packed) -> Floats:
+        assert isinstance(packed, PackedParses)
+        depth = 0 if self.max_depth is None else min(self.max_depth, int(packed.lengths.max(initial=1)))
+        values = self_values(
+            packed.starts, packed.symbols, packed.link_indptr, packed.link_targets, float(self.decay), depth
+        )
+        if not np.isfinite(values).all():
+            structure = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise overflow(self, structure, structure, np.float64, self.advice)
+        return values
+
+    def _refuse_overflow(self, out: Floats, dtype: DTypeLike) -> None:
+        largest = float(np.finfo(np.dtype(dtype)).max)
+        if out.size and not out.max() <= largest:
+            row, col = np.argwhere(~(out <= largest))[0]
+            raise overflow(self, int(row), int(col), dtype, self.advice)
+
+
+def strips(rows: Packed, index: ProductionIndex) -> Iterator[tuple[int, int]]:
+    """Runs of trees (first, last) whose cells against `index` fit STRIP_CELLS; at least one tree each."""
+    sizes = np.append(index.group_sizes, 0)
+    known = (rows.symbols >= 0) & (rows.symbols < len(sizes) - 1)
+    cells = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[np.where(known, rows.symbols, -1)])])[rows.starts]
+    first = 0
+    while first < len(rows):
+        last = int(np.searchsorted(cells, cells[first] + STRIP_CELLS, side="right")) - 1
+        last = min(max(last, first + 1), len(rows))
+        yield first, last
+        first = last
+
+
+def _divide(out: Floats, self_values: Floats, axis: int) -> None:
+    """out /= sqrt(self_values) along `axis`, in place; 0 where the self-value is 0."""
+    scale = np.divide(1.0, np.sqrt(self_values), out=np.zeros_like(self_values), where=self_values > 0)
+    out *= scale[:, None] if axis == 0 else scale[None, :]

@@ -1,0 +1,87 @@
+"""The tagging kernel of Collins and Duffy: common runs of tags, with or without their words, a row per sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gramline.kernels.base import Kernel, Tile, overflow
+from gramline.kernels.errors import KernelParameterError
+from gramline.kernels.labeling import is_same
+from gramline.kernels.labeling_loops import mirror
+from gramline.kernels.packing import Floats, Packed, PackedTagged
+from gramline.kernels.parameters import as_number, require_positive
+from gramline.kernels.structures.tagging_loops import contiguous_runs, gapped_runs
+
+
+@dataclass(frozen=True)
+class Tagging(Kernel):
+    """K(s, s') = sum over positions i of s, j of s' of C(i, j).
+
+    C(i, j) = decay [same tag] (1 + [same word]) (1 + C(i + 1, j + 1)): a common run of n consecutive tags, each taken
+    with or without its word, counts decay^n. With `gap`, runs may skip positions and an appearance with g skipped
+    ones counts gap^g (`gap=0` is the contiguous kernel). Positive semidefinite. Cost: pairs of positions of equal
+    tag; with a gap all pairs of positions. Collins and Duffy (2002).
+    """
+
+    name: ClassVar[str] = "tagging"
+    packed_kind: ClassVar[str] = "tagged"
+    per_position: ClassVar[bool] = False
+
+    decay: float = 1.0
+    gap: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decay", require_positive(self.decay, "Tagging.decay"))
+        if self.gap is not None:
+            gap = as_number(self.gap, "Tagging.gap")
+            if not 0 <= gap <= 1:
+                raise KernelParameterError(f"Tagging.gap must be between 0 and 1, or None, got {gap}")
+            object.__setattr__(self, "gap", gap)
+
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+        assert isinstance(rows, PackedTagged)
+        assert isinstance(cols, PackedTagged)
+        out = np.zeros((len(rows), len(cols)))
+        if self.gap:
+            left = rows.starts, rows.symbols, rows.tags
+            gapped_runs(*left, cols.starts, cols.symbols, cols.tags, float(self.decay), float(self.gap), out)
+        else:
+            self._contiguous(rows, cols, out)
+        if is_same(rows, cols):
+            mirror(out)
+        largest = float(np.finfo(np.dtype(dtype)).max)
+        if out.size and not out.max() <= largest:
+            row, col = np.argwhere(~(out <= largest))[0]
+            raise overflow(self, int(row), int(col), dtype, "lower decay, or split the sentences")
+        return out.astype(dtype, copy=False)
+
+    def diagonal(self, packed: Packed) -> Floats:
+        values = np.empty(len(packed))
+        for sentence in range(len(packed)):
+            one = packed.structures(sentence, sentence + 1)
+            values[sentence] = self.tile(one, one)[0, 0]
+        return values
+
+    def _contiguous(self, rows: PackedTagged, cols: PackedTagged, out: Floats) -> None:
+        n_positions = cols.n_positions
+        follows = np.arange(1, n_positions + 1, dtype=np.int32)
+        follows[cols.starts[1:][cols.lengths > 0] - 1] = n_positions
+        structures = np.repeat(np.arange(len(cols), dtype=np.int32), cols.lengths)
+        positions = np.argsort(cols.tags, kind="stable").astype(np.int32)
+        tag_starts = np.searchsorted(cols.tags[positions], np.arange(int(cols.tags.max(initial=-1)) + 2))
+        contiguous_runs(
+            rows.starts,
+            rows.symbols,
+            rows.tags,
+            cols.symbols,
+            follows,
+            structures,
+            tag_starts.astype(np.int64),
+            positions,
+            float(self.decay),
+            out,
+        )

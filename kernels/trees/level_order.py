@@ -1,0 +1,93 @@
+"""Nodes of ordered trees in level order: parents before children, the children of a node side by side.
+
+In this order the children of a node are a range, its left sibling is the node before it, and the reverse order meets
+children first. Any node order of a packed corpus gives the same trees.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.errors import PackingError
+from gramline.kernels.packing import Ints, Offsets, PackedTrees, where
+from gramline.kernels.trees.level_order_loops import level_order
+
+
+class LevelOrder(NamedTuple):
+    """Trees renumbered by level; places count over the whole corpus, structures keep their ranges."""
+
+    starts: Offsets  # shape (n_structures + 1,)
+    nodes: Offsets  # position of the node in each place, shape (n,)
+    parents: Offsets  # place of the parent, -1 for a root, shape (n,)
+    first_children: Offsets  # place of the first child (undefined without children), shape (n,)
+    n_children: Offsets  # shape (n,)
+
+    @classmethod
+    def of(cls, packed: PackedTrees) -> LevelOrder:
+        """Renumber; a node with two parents or on a cycle is refused."""
+        nodes, parents, first_children, wrong = level_order(packed.starts, packed.link_indptr, packed.link_targets)
+        if wrong >= 0:
+            raise PackingError(
+                f"{where(packed, wrong)}: the node has two parents or lies on a cycle, so this is no tree; "
+                "give each node one parent"
+            )
+        return cls(packed.starts, nodes, parents, first_children, np.diff(packed.link_indptr)[nodes])
+
+
+class ColumnTrees(NamedTuple):
+    """The right side of the recursion: the columns of each chunk by rank among their siblings.
+
+    First come all first siblings, then all second ones, and so on; longer lists of siblings first, so that the left
+    sibling of the i-th node of rank r is the i-th node of rank r - 1. All indices count from the start of the chunk;
+    where there is no neighbour they are the width of the chunk, the place of a sentinel column.
+    """
+
+    chunks: Offsets  # shape (n_chunks + 1,)
+    rank_indptr: Offsets  # ranks of chunk k are rank_starts[rank_indptr[k]:rank_indptr[k + 1]], its width included
+    rank_starts: Offsets  # first column of each rank
+    columns: Ints  # column of the tile in each place, counted from the start of the chunk
+    places: Ints  # place of each column: the inverse of `columns`
+    parents: Ints  # place of the parent
+    last_children: Ints  # place of the last child
+
+    @classmethod
+    def of(cls, order: LevelOrder, chunks: Offsets) -> ColumnTrees:
+        n = len(order.nodes)
+        widths = np.diff(chunks)
+        chunk = np.repeat(np.arange(len(widths)), widths)
+        is_root = order.parents < 0
+        ranks = np.where(is_root, 0, np.arange(n) - order.first_children[order.parents])
+        siblings = np.where(is_root, 1, order.n_children[order.parents])
+        sorted_nodes = np.lexsort((np.arange(n) - ranks, -siblings, ranks, chunk))
+        place = np.empty(n + 1, np.int64)  # of each node in level order
+        place[sorted_nodes] = np.arange(n)
+        place[n] = -1
+        origin, width = chunks[:-1][chunk], widths[chunk]
+
+        def within(neighbours: Offsets, exists: NDArray[np.bool_]) -> Ints:
+            """Places of some neighbours (given in level order) of the sorted nodes, or the sentinel."""
+            found = np.where(exists, place[np.where(exists, neighbours, n)] - origin, width)
+            return found[sorted_nodes].astype(np.int32)
+
+        columns = order.nodes[sorted_nodes] - origin
+        places = np.empty(n, np.int32)
+        places[origin + columns] = np.arange(n) - origin
+        starts = np.flatnonzero(np.diff(chunk * (n + 1) + ranks[sorted_nodes], prepend=-1))
+        n_ranks = np.bincount(chunk[starts], minlength=len(widths))
+        rank_indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_ranks + 1)])
+        rank_starts = np.empty(rank_indptr[-1], np.int64)
+        rank_starts[rank_indptr[1:] - 1] = widths
+        rank_starts[np.arange(len(starts)) + chunk[starts]] = starts - chunks[:-1][chunk[starts]]
+        last_child = order.first_children + order.n_children - 1
+        return cls(
+            chunks,
+            rank_indptr.astype(np.int64),
+            rank_starts,
+            columns.astype(np.int32),
+            places,
+            within(order.parents, ~is_root),
+            within(last_child, order.n_children > 0),
+        )

@@ -1,0 +1,25 @@
+"""Learners: a Gram operator (or a corpus) and labels in, a model out. Public names are loaded when first asked for."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gramline.learners.catalogue import LEARNERS
+
+if TYPE_CHECKING:
+    from gramline.learners.labeling_perceptron import LabelingPerceptron as LabelingPerceptron
+    from gramline.learners.operator import DenseGram as DenseGram
+
+_HOMES = {name: module for module, _, name in (home.partition(":") for home in LEARNERS.values())}
+_HOMES |= {"DenseGram": "gramline.learners.operator"}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -1,0 +1,51 @@
+"""The one table of learners by name: what a model, a job file or the command line writes down and reads back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.estimator import Learner
+
+LEARNERS = {
+    "labeling-perceptron": "gramline.learners.labeling_perceptron:LabelingPerceptron",
+    "hidden-markov-perceptron": "gramline.learners.hidden_markov_perceptron:HiddenMarkovPerceptron",
+    "zscore": "gramline.learners.zscore:ZScoreLabeler",
+    "kernel-zscore": "gramline.learners.kernel_zscore:KernelZScoreLabeler",
+    "gaussian-process": "gramline.learners.gaussian_process:GaussianProcessLabeler",
+    "ranking-perceptron": "gramline.learners.ranking_perceptron:RankingPerceptron",
+}
+
+
+def find_learner(name: str) -> type[Learner]:
+    """The learner class of that name."""
+    if name not in LEARNERS:
+        near = get_close_matches(name, LEARNERS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(LEARNERS)}"
+        raise LearnerParameterError(f"there is no learner called {name!r}{hint}")
+    module, _, attribute = LEARNERS[name].partition(":")
+    try:
+        found: type[Learner] = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise LearnerParameterError(f"the learner {name!r} is not part of this version") from None
+    return found
+
+
+def make_learner(name: str, params: Mapping[str, Any] | None = None) -> Learner:
+    """A learner with the given parameters; an unknown parameter is an error that lists the known ones."""
+    return find_learner(name)().set_params(**(params or {}))
+
+
+def learner_from_state(attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Learner:
+    """The fitted learner whose `to_state` gave these attributes and arrays."""
+    try:
+        return find_learner(attributes["name"]).from_state(attributes, arrays)
+    except KeyError as error:
+        raise LearnerError(f"a learner's state needs {error.args[0]!r}, which is missing") from None

@@ -1,0 +1,187 @@
+"""Plain-parameter objects by scikit-learn's rules, and fitted learners as small dictionaries plus arrays.
+
+The constructor only stores its arguments; `fit` sets attributes that end in `_`; scikit-learn's `clone` works.
+scikit-learn itself is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
+
+
+class Estimator:
+    """get_params, set_params and repr from the constructor's signature."""
+
+    @classmethod
+    def _parameters(cls) -> dict[str, Parameter]:
+        found = dict(signature(cls.__init__).parameters)
+        del found["self"]
+        return found
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Constructor arguments by name; `deep` adds those of nested objects as outer__inner."""
+        params: dict[str, Any] = {}
+        for key in self._parameters():
+            value = params[key] = getattr(self, key)
+            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+                params |= {f"{key}__{inner}": item for inner, item in value.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments in place; outer__inner reaches into nested objects."""
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            outer, _, inner = key.partition("__")
+            if outer not in self._parameters():
+                raise LearnerParameterError(
+                    f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(self._parameters())}"
+                )
+            if inner:
+                nested.setdefault(outer, {})[inner] = value
+            else:
+                setattr(self, key, value)
+        for outer, inner_params in nested.items():
+            setattr(self, outer, _with_params(getattr(self, outer), inner_params, f"{type(self).__name__}.{outer}"))
+        return self
+
+    def fresh(self) -> Self:
+        """An unfitted copy with the same parameters; nested estimators are copied as well."""
+        params = self.get_params(deep=False)
+        return type(self)(**{key: v.fresh() if isinstance(v, Estimator) else v for key, v in params.items()})
+
+    def __sklearn_clone__(self) -> Self:
+        """What scikit-learn's `clone` does, but frozen records and cluster connections are shared, not copied."""
+        return self.fresh()
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn 1.6 and later asks before it searches or cross-validates; nobody else calls this."""
+        tags = import_module("sklearn.utils")
+        return tags.Tags(
+            estimator_type=None,
+            target_tags=tags.TargetTags(required=False),
+            transformer_tags=None,
+            classifier_tags=None,
+            regressor_tags=None,
+        )
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{key}={getattr(self, key)!r}"
+            for key, parameter in self._parameters().items()
+            if parameter.default is Parameter.empty or not _same(getattr(self, key), parameter.default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def fitted(self) -> dict[str, Any]:
+        """Fitted attributes by name."""
+        return {key: value for key, value in vars(self).items() if key.endswith("_") and not key.startswith("_")}
+
+    def require_fitted(self) -> None:
+        if not self.fitted():
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+
+class Learner(Estimator):
+    """An estimator that a model can keep: its state is a JSON-able dictionary and named arrays.
+
+    Fitted attributes are arrays (any dtype but object), numbers, strings, None, or lists and dictionaries of those;
+    a learner with anything else overrides `to_state` and `from_state`.
+    """
+
+    name: ClassVar[str]  # its key in the catalogue
+    learns_from: ClassVar[Literal["gram", "corpus", "groups"]] = (
+        "gram"  # fit(gram, labels), fit(corpus), fit(gram, groups)
+    )
+    factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
+    row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
+
+    def support(self) -> NDArray[np.bool_]:
+        """Which training rows prediction needs, shape (n_rows,): those with a nonzero entry in a row array."""
+        self.require_fitted()
+        arrays = [getattr(self, name) for name in self.row_arrays]
+        if not arrays:
+            raise LearnerError(f"{type(self).__name__} keeps nothing per training row")
+        masks = [array.reshape(len(array), -1).any(axis=1) for array in arrays]
+        needed: NDArray[np.bool_] = np.logical_or.reduce(masks)
+        return needed
+
+    def restricted(self, rows: NDArray[np.integer]) -> Self:
+        """The same fitted learner on a subset of its training rows; the rest must not be support."""
+        self.require_fitted()
+        reduced = self.fresh()
+        for key, value in self.fitted().items():
+            setattr(reduced, key, value[rows] if key in self.row_arrays else value)
+        return reduced
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """(attributes, arrays): everything a fitted learner is; `from_state` gives an equal one back."""
+        self.require_fitted()
+        arrays = {key: value for key, value in self.fitted().items() if isinstance(value, np.ndarray)}
+        values = {key: _plain(value) for key, value in self.fitted().items() if key not in arrays}
+        params = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+        return {"name": self.name, "params": params, "fitted": values}, arrays
+
+    @classmethod
+    def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of `to_state`."""
+        unknown = set(attributes["params"]) - set(cls._parameters())
+        if unknown:
+            raise LearnerParameterError(f"{cls.__name__} has no parameter {sorted(unknown)[0]!r}")
+        learner = cls(**{key: _tuples(value) for key, value in attributes["params"].items()})
+        for key, value in attributes["fitted"].items():
+            # JSON has no tuples; label names are one everywhere.
+            setattr(learner, key, tuple(value) if key == "label_names_" else value)
+        for key, array in arrays.items():
+            setattr(learner, key, array)
+        learner.require_fitted()
+        return learner
+
+
+def _with_params(value: Any, params: dict[str, Any], where: str) -> Any:
+    """`value` with other parameters; a frozen record is replaced by a new one."""
+    if hasattr(value, "set_params"):
+        return value.set_params(**params)
+    if not is_dataclass(value) or isinstance(value, type):
+        raise LearnerParameterError(f"{where} is {value!r}, which has no parameters of its own")
+    flat: dict[str, Any] = {}
+    deeper: dict[str, dict[str, Any]] = {}
+    for key, item in params.items():
+        outer, _, inner = key.partition("__")
+        if not hasattr(value, outer):
+            raise LearnerParameterError(f"{where} has no parameter {outer!r}")
+        if inner:
+            deeper.setdefault(outer, {})[inner] = item
+        else:
+            flat[outer] = item
+    for outer, inner_params in deeper.items():
+        flat[outer] = _with_params(flat.get(outer, getattr(value, outer)), inner_params, f"{where}.{outer}")
+    return replace(value, **flat)
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise LearnerError(f"a model cannot keep a value of type {type(value).__name__}: {value!r}")
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

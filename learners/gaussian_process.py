@@ -1,0 +1,381 @@
+"""The Gaussian-process pseudo-likelihood labeler: confidences, missing labels, any set of neighbour offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.packing import MISSING
+from gramline.learners.cholesky import Factor
+from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
+from gramline.learners.estimator import Learner
+from gramline.learners.gaussian_process_covariance import (
+    Covariance,
+    ExactCovariance,
+    distinct_rows,
+    smallest_eigenvalue,
+    submatrix,
+)
+from gramline.learners.gaussian_process_hyperparameters import ScaleSearch
+from gramline.learners.gaussian_process_inference import Inference
+from gramline.learners.gaussian_process_kernel_search import KernelSearch, TunableGram
+from gramline.learners.gaussian_process_likelihood import LabeledTokens, neighbour_labels
+from gramline.learners.gaussian_process_normalizer import Normalizer, normalizer_of
+from gramline.learners.gaussian_process_parameters import check_parameters, named_offsets
+from gramline.learners.gaussian_process_prediction import Couplings, ExactPosterior, LocalPosterior, Refinement, refine
+from gramline.learners.gaussian_process_training import Progress, maximise
+from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.low_rank import LowRankCovariance, LowRankPosterior, approximation_report, pivoted_cholesky
+from gramline.learners.operator import DenseGram, GramOperator, Matrix
+from gramline.learners.viterbi import viterbi
+
+
+class GaussianProcessLabeler(Learner):
+    """p(y_t | neighbours) = softmax over q of f_q(t) + sum_d f_d[nb_d(t), q], local f_q ~ GP(0, scale_q K).
+
+    Trained by maximising a variational bound of the pseudo-likelihood; it never decreases along `elbo_trace_`.
+    Positions without a label add nothing and are left out. Positions with identical Gram rows share their latent
+    values; their sums stand at the first of them. The Gram's prior P(y|x) enters as K_j = n_labels^2 P_j K P_j (so
+    that a uniform prior changes nothing), a diagonal label kernel as a factor.
+
+    offsets          neighbours that a label depends on, or "GPSL1", "GPSL2", "GPSL4"
+    bound            of E log sum_q exp f_q: "jensen", the published log sum_q exp(m_q + v_q / 2), too loose when
+                     variances are large; "expected" takes the expectation itself, over fixed draws: often better
+    scale            of K; with learn_scale="shared" or "per_label" only where the search starts
+    learn_kernel     also the parameters of an `ObservationGram`, alternately; `kernel_parameters_` says which
+    missing, seed    forget that fraction of the labels, drawn with the seed; a larger one forgets the same and more
+    max_sweeps, tolerance     stop at a relative increase of the bound of at most `tolerance`
+    jitter           added to the diagonal of the training Gram
+    approximation    "nystrom": K of rank `rank` by pivoted Cholesky, plus its missing diagonal; N rank^2 instead of N^3
+    variance         "auto": scores include predictive variances when the cross Gram knows k(x, x) of its columns;
+                     "exact": an error when it does not; "none": means only, and models keep no covariance
+    decoding         "refined": argmax of the refined normalised scores; "viterbi": best path, offsets (-1,) only
+    max_refinements, refinement_tolerance      of those scores; `prediction_report_` says how it ended
+    """
+
+    name: ClassVar[str] = "gaussian-process"
+    factors_by_tiles: ClassVar[bool] = True
+    row_arrays: ClassVar[tuple[str, ...]] = ("dual_", "precision_", "landmark_order_")
+
+    dual_: Matrix  # a, shape (n_rows, n_labels)
+    precision_: Matrix  # lam, shape (n_rows, n_labels)
+    coupling_mean_: Matrix  # shape (n_offsets, n_labels, n_labels), indexed [offset][neighbour][own]
+    coupling_variance_: Matrix
+    scale_: Matrix  # shape (n_labels,)
+    elbo_: float
+    elbo_trace_: list[float]  # at the start and after every sweep
+    sweeps_: int
+    converged_: bool
+    n_distinct_: int  # distinct labeled positions
+    kernel_parameters_: dict[str, float]  # learned ones; new positions must be compared with these
+    label_names_: tuple[str, ...]
+    landmark_order_: NDArray[np.int64]  # of a low rank: 1, 2, ... at the landmarks, else 0, shape (n_rows,)
+    landmark_triangle_: Matrix  # shape (rank, rank)
+    landmark_means_: Matrix  # shape (rank, n_labels)
+    landmark_factors_: Matrix  # shape (n_labels, rank, rank)
+    approximation_report_: dict[str, Any]  # rank, and errors against the exact covariance on a subset
+    label_weights_: Matrix  # square root of the label kernel's diagonal, shape (n_labels,)
+    uniform_prior_: bool
+    prediction_report_: dict[str, Any]  # of the last prediction
+
+    def __init__(
+        self,
+        offsets: Sequence[int] | str = (-1, 1),
+        bound: Literal["expected", "jensen"] = "jensen",
+        scale: float = 1.0,
+        learn_scale: Literal["shared", "per_label"] | None = None,
+        learn_kernel: bool = False,
+        missing: float = 0.0,
+        seed: int = 0,
+        max_sweeps: int = 50,
+        tolerance: float = 1e-6,
+        jitter: float = 0.0,
+        approximation: Literal["nystrom"] | None = None,
+        rank: int | None = None,
+        variance: Literal["auto", "exact", "none"] = "auto",
+        decoding: Literal["refined", "viterbi"] = "refined",
+        max_refinements: int = 100,
+        refinement_tolerance: float = 1e-6,
+    ) -> None:
+        self.offsets = offsets
+        self.bound = bound
+        self.scale = scale
+        self.learn_scale = learn_scale
+        self.learn_kernel = learn_kernel
+        self.missing = missing
+        self.seed = seed
+        self.max_sweeps = max_sweeps
+        self.tolerance = tolerance
+        self.jitter = jitter
+        self.approximation = approximation
+        self.rank = rank
+        self.variance = variance
+        self.decoding = decoding
+        self.max_refinements = max_refinements
+        self.refinement_tolerance = refinement_tolerance
+        self._factors: dict[int, Factor] = {}  # of the labels, once a prediction has needed them
+
+    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> GaussianProcessLabeler:
+        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
+        offsets = check_parameters(self.get_params())
+        self._forget()
+        if not gram.layout.is_symmetric:
+            raise LearnerError(
+                f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
+                f"{gram.shape[1]}; build it from the training corpus alone"
+            )
+        codes, names = encode_labels(gram, labels)
+        codes = _forgotten(codes, float(self.missing), int(self.seed))
+        labeled = np.flatnonzero(codes >= 0)
+        rows, groups = distinct_rows(gram, labeled)
+        neighbours = neighbour_labels(codes, gram.layout.rows.lengths, offsets)[labeled]
+        tokens = LabeledTokens(codes[labeled], neighbours, groups, len(rows), len(names))
+        self.label_names_ = names
+        self.label_weights_ = _label_weights(gram, len(names))
+        self.uniform_prior_ = gram.row_prior is None
+        weights = self._weights(gram.row_prior, gram.shape[0])[rows]
+        covariance = self._covariance(gram, rows)
+        search = None if self.learn_scale is None else ScaleSearch(shared=self.learn_scale == "shared")
+        kernel = KernelSearch(_tunable(gram), rows, float(self.jitter)) if self.learn_kernel else None
+        try:
+            scales = np.full(len(names), float(self.scale))
+            inference = Inference(covariance, tokens, weights, scales, self._normalizer())
+            training = maximise(inference, self.max_sweeps, self.tolerance, search, progress, kernel)
+        except NotPositiveDefiniteError as error:
+            raise _advised(error, covariance, tokens) from None
+        q = inference.posterior
+        if kernel is not None:
+            gram, self.kernel_parameters_ = kernel.gram, kernel.gram.parameters()
+        self.dual_ = np.zeros((gram.shape[0], len(names)))
+        self.precision_ = np.zeros_like(self.dual_)
+        self.dual_[rows], self.precision_[rows] = q.dual, q.precision
+        self.coupling_mean_, self.coupling_variance_, self.scale_ = q.coupling_mean, q.coupling_variance, q.scale
+        self.elbo_trace_, self.elbo_ = training.trace, training.trace[-1]
+        self.sweeps_, self.converged_, self.n_distinct_ = training.sweeps, training.converged, len(rows)
+        if isinstance(covariance, LowRankCovariance):
+            self._keep_landmarks(covariance, rows, inference)
+            exact = ExactCovariance(gram, rows, float(self.jitter))
+            scaled = np.sqrt(q.scale) * weights
+            self.approximation_report_ = approximation_report(exact, covariance, scaled, q.dual, q.precision)
+        else:
+            self._gram, self._gram_rows = gram, np.arange(gram.shape[0])
+        return self
+
+    def decision_scores(self, cross: GramOperator) -> Matrix:
+        """Scores whose softmax is `predict_proba`, shape (n_columns, n_labels)."""
+        return self._refined(cross).scores
+
+    def predict_proba(self, cross: GramOperator) -> Matrix:
+        """Refined normalised scores: label probabilities of every new position, shape (n_columns, n_labels)."""
+        return self._refined(cross).probabilities
+
+    def predict(self, cross: GramOperator) -> list[list[str]]:
+        """Labels of every new structure, by `decoding`."""
+        if self.decoding == "viterbi":
+            base = self.local_scores(cross)
+            table = self._normalizer().potentials(self.coupling_mean_, self.coupling_variance_)[0]
+            codes = viterbi(base, table, cross.layout.cols.structure_starts)[0].astype(np.int64)
+        else:
+            codes = self.predict_proba(cross).argmax(axis=1)
+        return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
+
+    def local_scores(self, cross: GramOperator) -> Matrix:
+        """What every new position adds to the score of a path, shape (n_columns, n_labels).
+
+        The mean of the local functions, plus half their variance by Jensen's bound.
+        """
+        means, variances = self.local_moments(cross)
+        return self._normalizer().potentials(means, np.zeros_like(means) if variances is None else variances)
+
+    def local_moments(self, cross: GramOperator) -> tuple[Matrix, Matrix | None]:
+        """Predictive means and variances of the local functions, each of shape (n_columns, n_labels).
+
+        No variances when `variance="none"`, or when nobody knows k(x, x) of the columns and it is "auto".
+        """
+        self._check_cross(cross)
+        local = self._local_posterior(cross)
+        weights = np.sqrt(self.scale_) * self._weights(cross.col_prior, cross.shape[1])
+        means = local.means(cross, weights)
+        if not self._has_variances(cross):
+            return means, None
+        assert cross.col_diagonal is not None
+        return means, local.variances(cross, cross.col_diagonal, weights)
+
+    # --- state -------------------------------------------------------------------------------------------------
+
+    def support(self) -> NDArray[np.bool_]:
+        self.require_fitted()
+        needed = self.landmark_order_ > 0 if self._is_low_rank() else self.precision_.any(axis=1)
+        return np.asarray(needed, bool)
+
+    def restricted(self, rows: NDArray[np.integer]) -> Self:
+        reduced = super().restricted(rows)
+        if hasattr(self, "_gram"):
+            reduced._gram, reduced._gram_rows = self._gram, self._gram_rows[rows]
+        return reduced
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Like any learner's; with the training covariance (one triangle) when predictive variances need it."""
+        attributes, arrays = super().to_state()
+        attributes["fitted"].pop("prediction_report_", None)
+        if hasattr(self, "_gram") and self.variance != "none":
+            chosen = self._gram_rows[self.support()]
+            arrays["covariance"] = submatrix(self._gram, chosen, chosen)[np.tri(len(chosen), dtype=bool)]
+        return attributes, arrays
+
+    @classmethod
+    def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        rest = {key: array for key, array in arrays.items() if key != "covariance"}
+        learner = super().from_state(attributes, rest)
+        if "covariance" in arrays:
+            chosen = learner.support()
+            n = int(chosen.sum())
+            matrix = np.zeros((n, n))
+            matrix[np.tri(n, dtype=bool)] = arrays["covariance"]
+            matrix += np.tril(matrix, -1).T
+            learner._gram, learner._gram_rows = DenseGram(matrix, [n]), np.cumsum(chosen) - 1
+        return learner
+
+    def _forget(self) -> None:
+        for key in [*self.fitted(), "_gram", "_gram_rows"]:
+            self.__dict__.pop(key, None)
+        self._factors = {}
+
+    # --- pieces ------------------------------------------------------------------------------------------------
+
+    def _covariance(self, gram: GramOperator, rows: NDArray[np.int64]) -> ExactCovariance | LowRankCovariance:
+        if self.approximation is None:
+            return ExactCovariance(gram, rows, float(self.jitter))
+        assert self.rank is not None
+
+        def column(chosen: int) -> Matrix:
+            return submatrix(gram, rows, rows[chosen : chosen + 1])[:, 0]
+
+        return LowRankCovariance(pivoted_cholesky(column, gram.diagonal()[rows], int(self.rank)), float(self.jitter))
+
+    def _keep_landmarks(self, covariance: LowRankCovariance, rows: NDArray[np.int64], inference: Inference) -> None:
+        q, found = inference.posterior, covariance.decomposition
+        self.landmark_order_ = np.zeros(len(self.dual_), np.int64)
+        self.landmark_order_[rows[found.pivots]] = 1 + np.arange(len(found.pivots))
+        self.landmark_triangle_ = found.triangle
+        self.landmark_means_ = covariance.basis.T @ (np.sqrt(q.scale) * inference.weights * q.dual)
+        spreads = [inference.spread(j, q.precision[:, j]) for j in range(len(q.scale))]
+        self.landmark_factors_ = np.array([covariance.factor(spread).inner.lower() for spread in spreads])
+
+    def _is_low_rank(self) -> bool:
+        return hasattr(self, "landmark_order_")
+
+    def _local_posterior(self, cross: GramOperator) -> LocalPosterior:
+        """The local functions, from landmarks or from the training Gram."""
+        if self._is_low_rank():
+            landmarks = np.flatnonzero(self.landmark_order_)
+            order = landmarks[np.argsort(self.landmark_order_[landmarks])]
+            return LowRankPosterior(self.landmark_triangle_, order, self.landmark_means_, self.landmark_factors_)
+        rows = np.flatnonzero(self.support())
+        covariance = None
+        if hasattr(self, "_gram"):
+            covariance = ExactCovariance(self._gram, self._gram_rows[rows], float(self.jitter))
+        weights = np.sqrt(self.scale_) * self._weights(cross.row_prior, cross.shape[0])[rows]
+        return ExactPosterior(covariance, rows, self.dual_[rows], self.precision_[rows], weights, self._factors)
+
+    def _has_variances(self, cross: GramOperator) -> bool:
+        if self.variance == "none":
+            return False
+        missing = None
+        if cross.col_diagonal is None:
+            missing = "the cross Gram does not know k(x, x) of its columns: give DenseGram its col_diagonal"
+        elif not self._is_low_rank() and not hasattr(self, "_gram"):
+            missing = "the model was kept without its training covariance"
+        if missing is not None and self.variance == "exact":
+            raise LearnerError(f'predictive variances were asked for (variance="exact"), but {missing}')
+        return missing is None
+
+    def _refined(self, cross: GramOperator) -> Refinement:
+        means, variances = self.local_moments(cross)
+        result = refine(
+            means,
+            np.zeros_like(means) if variances is None else variances,
+            Couplings(named_offsets(self.offsets), self.coupling_mean_, self.coupling_variance_),
+            cross.layout.cols.lengths,
+            self._normalizer(),
+            self.refinement_tolerance,
+            self.max_refinements,
+        )
+        self.prediction_report_ = {
+            "converged": result.converged,
+            "iterations": result.iterations,
+            "largest_change": result.largest_change,
+            "variances": variances is not None,
+        }
+        return result
+
+    def _normalizer(self) -> Normalizer:
+        return normalizer_of(self.bound, len(self.label_names_))
+
+    def _weights(self, prior: Matrix | None, n_rows: int) -> Matrix:
+        """n_labels P(y|x) sqrt(ky(y, y)), shape (n_rows, n_labels)."""
+        n_labels = len(self.label_names_)
+        table = np.ones((n_rows, n_labels)) if prior is None else n_labels * prior
+        return table * self.label_weights_
+
+    def _check_cross(self, cross: GramOperator) -> None:
+        self.require_fitted()
+        if cross.shape[0] != len(self.dual_):
+            raise LearnerError(
+                f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {len(self.dual_)}; "
+                "rows are the training positions, columns the new ones"
+            )
+        if cross.label_names is not None and tuple(cross.label_names) != self.label_names_:
+            raise LearnerError(
+                f"the Gram matrix to predict from has the labels {', '.join(cross.label_names)}, "
+                f"but training had {', '.join(self.label_names_)}"
+            )
+        if (cross.row_prior is None) != self.uniform_prior_:
+            raise LearnerError("training and prediction need the same prior, but only one of the two has a uniform one")
+
+
+def _forgotten(codes: NDArray[np.int64], fraction: float, seed: int) -> NDArray[np.int64]:
+    """Codes with so many of the labels missing; at least one label stays."""
+    labeled = np.flatnonzero(codes >= 0)
+    order = np.random.default_rng(seed).permutation(len(labeled))
+    left = codes.copy()
+    left[labeled[order[: min(round(fraction * len(labeled)), len(labeled) - 1)]]] = MISSING
+    return left
+
+
+def _tunable(gram: GramOperator) -> TunableGram:
+    if not all(hasattr(gram, name) for name in ("parameters", "at", "slope")):
+        raise LearnerError(
+            f"learn_kernel needs an ObservationGram, which knows its kernel's gradient, but was given a "
+            f"{type(gram).__name__}; learn_scale works with any"
+        )
+    return cast("TunableGram", gram)
+
+
+def _label_weights(gram: GramOperator, n_labels: int) -> Matrix:
+    if gram.label_kernel is None:
+        return np.ones(n_labels)
+    diagonal = np.diagonal(gram.label_kernel)
+    if np.any(gram.label_kernel != np.diag(diagonal)):
+        raise LearnerError(
+            "the Gaussian-process labeler has independent functions per label and needs a diagonal label kernel; "
+            "leave label_kernel out"
+        )
+    return np.sqrt(diagonal)
+
+
+def _advised(
+    error: NotPositiveDefiniteError, covariance: Covariance, tokens: LabeledTokens
+) -> NotPositiveDefiniteError:
+    """The same error with the jitter or the scale that would do."""
+    lowest = min(smallest_eigenvalue(covariance), -np.finfo(float).tiny)
+    return NotPositiveDefiniteError(
+        f"the Gram matrix is not positive semidefinite: pivot {error.pivot:.3g} at row {error.row}, smallest "
+        f"eigenvalue about {lowest:.3g}; jitter={-1.1 * lowest:.2g} would do, or, if that is only rounding, "
+        f"a scale below {0.9 / (-lowest * tokens.group_sizes.max()):.2g}",
+        error.row,
+        error.pivot,
+    )

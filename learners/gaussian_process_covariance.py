@@ -1,0 +1,137 @@
+"""The prior covariance of the local functions at the positions that matter, read from any Gram operator.
+
+f_j has the covariance K_j = diag(u_j) C diag(u_j): C is the Gram restricted to some rows, plus a jitter, and u_j the
+weights of label j (square root of its scale, times its prior). Only C is known here, never a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from gramline.learners.cholesky import Factor
+from gramline.learners.operator import GramOperator, Matrix
+
+Indices = NDArray[np.int64]
+
+
+class Covariance(Protocol):
+    """C of shape (n, n), exact or approximated."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def multiply(self, W: Matrix) -> Matrix:
+        """C W, shape (n, k)."""
+        ...
+
+    def diagonal(self) -> Matrix: ...
+
+    def columns(self, chosen: Indices) -> Matrix:
+        """C[:, chosen], shape (n, len(chosen))."""
+        ...
+
+    def factor(self, scale: Matrix) -> Factor:
+        """The factor of I + diag(scale) C diag(scale)."""
+        ...
+
+
+class ExactCovariance:
+    """C = G[rows, rows] + jitter I."""
+
+    def __init__(self, gram: GramOperator, rows: Indices, jitter: float = 0.0) -> None:
+        self.gram = gram
+        self.rows = rows
+        self.jitter = jitter
+        self._diagonal = gram.diagonal()[rows] + jitter
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    def multiply(self, W: Matrix) -> Matrix:
+        spread = np.zeros((self.gram.shape[0], W.shape[1]))
+        spread[self.rows] = W
+        product: Matrix = self.gram.matmul(spread)[self.rows]
+        if self.jitter:
+            product += self.jitter * W
+        return product
+
+    def diagonal(self) -> Matrix:
+        return self._diagonal
+
+    def columns(self, chosen: Indices) -> Matrix:
+        block = submatrix(self.gram, self.rows, self.rows[chosen])
+        block[chosen, np.arange(len(chosen))] += self.jitter
+        return block
+
+    def factor(self, scale: Matrix) -> Factor:
+        return self.gram.cholesky(scale, 1.0 + self.jitter * scale**2, self.rows)
+
+
+def submatrix(gram: GramOperator, rows: Indices, cols: Indices) -> Matrix:
+    """G[rows, cols] as float64, reading only the tiles it touches."""
+    found = np.empty((len(rows), len(cols)))
+    for block, places in _by_block(gram.layout.cols.block_starts, cols):
+        inner = cols[places] - gram.layout.cols.rows(block).start
+        row_places = dict(_by_block(gram.layout.rows.block_starts, rows))
+        for i, tile in gram.column_blocks(block, sorted(row_places)):
+            outer = rows[row_places[i]] - gram.layout.rows.rows(i).start
+            found[np.ix_(row_places[i], places)] = tile[np.ix_(outer, inner)]
+    return found
+
+
+def row_blocks(cross: GramOperator, rows: Indices) -> Iterator[tuple[slice, Matrix]]:
+    """(columns, G[rows, columns]) for every block of columns."""
+    layout = cross.layout.cols
+    for block in range(layout.n_blocks):
+        cols = layout.rows(block)
+        yield cols, submatrix(cross, rows, np.arange(cols.start, cols.stop))
+
+
+def distinct_rows(gram: GramOperator, rows: Indices) -> tuple[Indices, Indices]:
+    """(first row of every group of identical Gram rows, group of each of `rows`).
+
+    Identical rows of a positive semidefinite matrix have the same latent value with probability 1. Rows are
+    compared byte by byte through 128-bit digests, priors included.
+    """
+    wanted = dict(_by_block(gram.layout.rows.block_starts, rows))
+    digests = [blake2b(digest_size=16) for _ in rows]
+    for block in range(gram.layout.cols.n_blocks):
+        for i, tile in gram.column_blocks(block, sorted(wanted)):
+            start = gram.layout.rows.rows(i).start
+            for place in wanted[i].tolist():
+                digests[place].update(np.ascontiguousarray(tile[rows[place] - start]).data)
+    if gram.row_prior is not None:
+        for place, row in enumerate(rows.tolist()):
+            digests[place].update(np.ascontiguousarray(gram.row_prior[row]).data)
+    keys = np.array([digest.digest() for digest in digests])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # groups in the order of their first rows
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rows[first[order]], rank[group]
+
+
+def smallest_eigenvalue(covariance: Covariance) -> float:
+    """The smallest eigenvalue of C to a few digits, from products alone."""
+    n = covariance.n_rows
+    if n <= 64:  # Lanczos wants room
+        return float(np.linalg.eigvalsh(covariance.multiply(np.eye(n)))[0])
+    operator: LinearOperator = LinearOperator(
+        (n, n), matvec=lambda v: covariance.multiply(np.reshape(v, (n, 1)))[:, 0], dtype=np.float64
+    )
+    found = eigsh(operator, k=1, which="SA", tol=1e-4, v0=np.random.default_rng(0).standard_normal(n))
+    return float(found[0][0])
+
+
+def _by_block(starts: Indices, rows: Indices) -> Iterator[tuple[int, Indices]]:
+    """(block, places in `rows` that fall into it) for every block that is touched."""
+    blocks = np.searchsorted(starts, rows, side="right") - 1
+    for block in np.unique(blocks).tolist():
+        yield block, np.flatnonzero(blocks == block)

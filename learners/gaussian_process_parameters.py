@@ -1,0 +1,71 @@
+"""The parameters of the Gaussian-process labeler, checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gramline.learners.errors import LearnerParameterError
+
+NAMED_OFFSETS: dict[str, tuple[int, ...]] = {"GPSL1": (-1,), "GPSL2": (-1, 1), "GPSL4": (-2, -1, 1, 2)}
+
+CHOICES: dict[str, tuple[str | None, ...]] = {
+    "bound": ("expected", "jensen"),
+    "learn_scale": (None, "shared", "per_label"),
+    "approximation": (None, "nystrom"),
+    "variance": ("auto", "exact", "none"),
+    "decoding": ("refined", "viterbi"),
+}
+
+
+def named_offsets(offsets: Sequence[int] | str) -> tuple[int, ...]:
+    """The offsets behind a name, or the given ones, checked: whole numbers, not 0, no repeats."""
+    if isinstance(offsets, str):
+        if offsets.upper() not in NAMED_OFFSETS:
+            raise LearnerParameterError(
+                f"offsets must be numbers or one of {', '.join(NAMED_OFFSETS)}, got {offsets!r}"
+            )
+        return NAMED_OFFSETS[offsets.upper()]
+    found = tuple(offsets)
+    if any(isinstance(offset, bool) or not isinstance(offset, int | np.integer) for offset in found):
+        raise LearnerParameterError(f"offsets must be whole numbers, got {found}")
+    if 0 in found:
+        raise LearnerParameterError(f"offsets must not contain 0, a position is no neighbour of itself; got {found}")
+    if len(set(found)) != len(found):
+        raise LearnerParameterError(f"offsets must not repeat, got {found}")
+    return tuple(int(offset) for offset in found)
+
+
+def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
+    """The offsets, after checking every parameter of the labeler."""
+    offsets = named_offsets(params["offsets"])
+    for key in ("scale", "tolerance", "refinement_tolerance"):
+        if not (_is_number(params[key]) and 0 < params[key] < np.inf):
+            raise LearnerParameterError(f"{key} must be a positive number, got {params[key]!r}")
+    if not (_is_number(params["jitter"]) and 0 <= params["jitter"] < np.inf):
+        raise LearnerParameterError(f"jitter must be a number of at least 0, got {params['jitter']!r}")
+    for key, allowed in CHOICES.items():
+        if params[key] not in allowed:
+            raise LearnerParameterError(f"{key} must be one of {allowed}, got {params[key]!r}")
+    for key in ("max_sweeps", "max_refinements") + (("rank",) if params["approximation"] else ()):
+        if isinstance(params[key], bool) or not isinstance(params[key], int | np.integer) or params[key] < 1:
+            raise LearnerParameterError(f"{key} must be a whole number of at least 1, got {params[key]!r}")
+    if not isinstance(params["learn_kernel"], bool):
+        raise LearnerParameterError(f"learn_kernel must be true or false, got {params['learn_kernel']!r}")
+    if params["learn_kernel"] and params["approximation"] is not None:
+        raise LearnerParameterError("learn_kernel needs the exact covariance; leave approximation out")
+    if not (_is_number(params["missing"]) and 0 <= params["missing"] < 1):
+        raise LearnerParameterError(f"missing must be a fraction of at least 0 and below 1, got {params['missing']!r}")
+    if isinstance(params["seed"], bool) or not isinstance(params["seed"], int | np.integer) or params["seed"] < 0:
+        raise LearnerParameterError(f"seed must be a whole number of at least 0, got {params['seed']!r}")
+    if params["rank"] is not None and params["approximation"] is None:
+        raise LearnerParameterError(f'rank={params["rank"]!r} means nothing without approximation="nystrom"')
+    if params["decoding"] == "viterbi" and offsets != (-1,):
+        raise LearnerParameterError(f'decoding="viterbi" needs offsets=(-1,), got {offsets}')
+    return offsets
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,0 +1,193 @@
+"""The Hidden Markov perceptron on explicit features or, in its dual form, on any position kernel.
+
+score(x, y) = sum_k E[y_k] . f_k + sum_{k > 0} T[y_{k-1}][y_k]. If the best path is wrong: E[y_k] += f_k and
+E[guess_k] -= f_k at every position, transitions alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from gramline.kernels.packing import Packable, Packed
+from gramline.learners.chain_labeler import ChainLabeler, Evidence, cross_scores, is_gram
+from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.hidden_markov_loops import dual_block, primal_round
+from gramline.learners.labels import Labels, encode_labels
+from gramline.learners.operator import GramOperator
+from gramline.learners.token_features import (
+    Unlabeled,
+    check_unlabeled,
+    feature_names,
+    known_features,
+    label_names,
+    labeled_structures,
+    packed_sequences,
+    training_sequences,
+)
+from gramline.learners.viterbi import Floats, Offsets
+
+
+class HiddenMarkovPerceptron(ChainLabeler):
+    """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
+
+    average=True keeps the mean of the weights over all visits of all `rounds`, after each visit. A round without a
+    mistake would repeat for ever and ends the training, with the same weights and the same mean.
+    dual=True learns from a Gram, fit(gram, labels): S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1, the same
+    predictions as with the features of the kernel. Priors and label kernel of the Gram play no part.
+    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+    """
+
+    name: ClassVar[str] = "hidden-markov-perceptron"
+    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+
+    emission_: Floats  # shape (n_labels, n_features); primal form
+    dual_: Floats  # A, shape (n_rows, n_labels); dual form
+    mistakes_: list[int]  # structures decoded wrongly, per round that was run
+    feature_names_: list[str]
+
+    def __init__(
+        self, rounds: int = 10, average: bool = False, dual: bool = False, unlabeled: Unlabeled = "error"
+    ) -> None:
+        self.rounds = rounds
+        self.average = average
+        self.dual = dual
+        self.unlabeled = unlabeled
+
+    @property
+    def learns_from(self) -> Literal["gram", "corpus", "groups"]:  # type: ignore[override]
+        """A Gram in the dual form, else a corpus."""
+        return "gram" if self.dual else "corpus"
+
+    def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
+        """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
+        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
+            raise LearnerParameterError(f"rounds must be a whole number of at least 1, got {self.rounds!r}")
+        check_unlabeled(self.unlabeled)
+        self._check_form(evidence)
+        for key in self.fitted():
+            delattr(self, key)
+        gathered: Any = evidence
+        if self.dual:
+            if labels is None:
+                raise LearnerError("the dual form learns from a Gram and labels; call fit(gram, labels)")
+            self._fit_dual(gathered, labels)
+        else:
+            if labels is not None:
+                raise LearnerError("a corpus carries its labels; call fit(corpus)")
+            self._fit_primal(gathered)
+        return self
+
+    def _fit_primal(self, corpus: Packable | Packed) -> None:
+        packed = training_sequences(corpus, self.unlabeled)
+        features, names, labels = packed.features, feature_names(packed), label_names(packed)
+        values = np.ones(len(features.indices)) if features.values is None else features.values
+        n = len(labels)
+        emission, emission_lag = np.zeros((len(names), n)), np.zeros((len(names), n))
+        transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
+        work = _work(packed.n_positions, int(packed.lengths.max()), n)
+        mistakes: list[int] = []
+        while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
+            mistakes.append(
+                primal_round(
+                    features.indptr,
+                    features.indices,
+                    values,
+                    packed.labels,
+                    packed.starts,
+                    emission,
+                    emission_lag,
+                    transition,
+                    transition_lag,
+                    len(mistakes) * len(packed),
+                    np.empty((packed.n_positions, n)),
+                    *work,
+                )
+            )
+        visits = self.rounds * len(packed)
+        self.emission_ = np.ascontiguousarray(self._mean(emission, emission_lag, visits).T)
+        self.transition_ = self._mean(transition, transition_lag, visits)
+        self.mistakes_ = mistakes
+        self.feature_names_ = names
+        self.label_names_ = labels
+
+    def _fit_dual(self, gram: GramOperator, labels: Labels) -> None:
+        if not gram.layout.is_symmetric:
+            raise LearnerError(
+                f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
+                f"{gram.shape[1]}; build it from the training corpus alone"
+            )
+        found, names = encode_labels(gram, labels)
+        codes, layout, n = found.astype(np.int32), gram.layout.rows, len(names)
+        is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
+        scores, dual, dual_lag = (np.zeros((len(codes), n)) for _ in range(3))
+        transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
+        best, back, guess = _work(len(codes), int(layout.lengths.max()), n)
+        mistakes: list[int] = []
+        visits = 0
+        while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
+            mistakes.append(0)
+            for block in range(layout.n_blocks):
+                rows, structures = layout.rows(block), layout.structures(block)
+                change = np.zeros((rows.stop - rows.start, n))
+                starts = layout.structure_starts[structures.start : structures.stop + 1] - rows.start
+                wrong = dual_block(
+                    np.ascontiguousarray(gram.tile(block, block), np.float64),
+                    codes[rows],
+                    starts,
+                    is_used[structures].astype(np.int32),
+                    scores[rows],
+                    change,
+                    dual[rows],
+                    dual_lag[rows],
+                    transition,
+                    transition_lag,
+                    visits,
+                    best,
+                    back,
+                    guess[rows],
+                )
+                mistakes[-1] += wrong
+                visits += int(is_used[structures].sum())
+                if wrong:
+                    _push(gram, block, change, scores)
+        total = self.rounds * int(is_used.sum())
+        self.dual_ = self._mean(dual, dual_lag, total)
+        self.transition_ = self._mean(transition, transition_lag, total)
+        self.mistakes_ = mistakes
+        self.label_names_ = names
+
+    def _mean(self, weights: Floats, lag: Floats, visits: int) -> Floats:
+        """The mean over all visits, w - lag / visits; the last weights when no average is wanted."""
+        return weights - lag / visits if self.average else weights
+
+    def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
+        self.require_fitted()
+        self._check_form(evidence)
+        if self.dual:
+            return cross_scores(evidence, self.dual_, self.label_names_)
+        packed = packed_sequences(evidence)
+        return np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts
+
+    def _check_form(self, evidence: Evidence) -> None:
+        if is_gram(evidence) != self.dual:
+            wanted, given = ("a Gram", "a corpus") if self.dual else ("a corpus", "a Gram")
+            raise LearnerError(
+                f"HiddenMarkovPerceptron(dual={self.dual}) reads {wanted}, but was given {given}; "
+                f"use dual={not self.dual} for {given}"
+            )
+
+
+def _work(n_positions: int, longest: int, n_labels: int) -> tuple[Floats, Any, Any]:
+    """Work space of the decoder: best scores, back pointers, guesses."""
+    return np.empty((2, n_labels)), np.empty((longest, n_labels), np.int32), np.zeros(n_positions, np.int32)
+
+
+def _push(gram: GramOperator, block: int, change: Floats, scores: Floats) -> None:
+    """Bring the updates of a block to the scores of all other blocks."""
+    layout = gram.layout.rows
+    changed = np.flatnonzero(change.any(axis=1))
+    others = [other for other in range(layout.n_blocks) if other != block]
+    for other, tile in gram.column_blocks(block, others):
+        scores[layout.rows(other)] += tile[:, changed] @ change[changed]

@@ -1,0 +1,120 @@
+"""Which structures stand in which block: integers only.
+
+Rows of a Gram matrix are laid out whole structures at a time, in corpus order, into blocks of at most
+`block_rows` rows. Learners see rows without padding; a store pads each block to `block_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gramline.learners.errors import LayoutError
+
+DEFAULT_BLOCK_ROWS = 2048
+SMALL_BLOCK_ROWS = (512, 1024)  # for data that fits into one such block: a padded tile of 2048 rows takes 32 MB
+
+
+@dataclass(frozen=True, eq=False)
+class BlockLayout:
+    """Consecutive structures packed into blocks."""
+
+    lengths: NDArray[np.int64]  # rows of each structure, shape (n_structures,)
+    block_structures: NDArray[np.int64]  # first structure of each block, and the end, shape (n_blocks + 1,)
+    block_rows: int  # rows of a stored block, padding included
+
+    @classmethod
+    def of(cls, lengths: ArrayLike, block_rows: int | None = None) -> BlockLayout:
+        """Blocks filled greedily; a block size that was not given fits small data, and the longest structure."""
+        sizes = np.asarray(lengths, np.int64)
+        longest = int(sizes.max(initial=0))
+        if block_rows is None:
+            fitting = (size for size in SMALL_BLOCK_ROWS if sizes.sum() <= size)
+            block_rows = max(next(fitting, DEFAULT_BLOCK_ROWS), longest)
+        if longest > block_rows:
+            raise LayoutError(
+                f"structure {int(sizes.argmax())} has {longest} rows, more than a block of {block_rows}; "
+                f"use a block size of at least {longest}"
+            )
+        return cls(sizes, np.array([*_cuts(sizes, 0, block_rows), len(sizes)], np.int64), block_rows)
+
+    def appended(self, lengths: ArrayLike) -> BlockLayout:
+        """The layout with more structures; they start a new block, so finished tiles stay as they are."""
+        more = BlockLayout.of(lengths, self.block_rows)
+        blocks = np.concatenate([self.block_structures, len(self.lengths) + more.block_structures[1:]])
+        return BlockLayout(np.concatenate([self.lengths, more.lengths]), blocks, self.block_rows)
+
+    @property
+    def n_structures(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.block_structures) - 1
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.structure_starts[-1])
+
+    @cached_property
+    def structure_starts(self) -> NDArray[np.int64]:
+        """First row of each structure, and the end, shape (n_structures + 1,)."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths)])
+
+    @cached_property
+    def block_starts(self) -> NDArray[np.int64]:
+        """First row of each block, and the end, shape (n_blocks + 1,)."""
+        return self.structure_starts[self.block_structures]
+
+    def rows(self, block: int) -> slice:
+        """Rows of a block, without padding."""
+        return slice(int(self.block_starts[block]), int(self.block_starts[block + 1]))
+
+    def structures(self, block: int) -> slice:
+        """Structures of a block."""
+        return slice(int(self.block_structures[block]), int(self.block_structures[block + 1]))
+
+
+def _cuts(sizes: NDArray[np.int64], first: int, block_rows: int) -> Iterator[int]:
+    filled = block_rows + 1
+    for structure, size in enumerate(sizes, first):
+        filled += int(size)
+        if filled > block_rows:
+            yield structure
+            filled = int(size)
+
+
+@dataclass(frozen=True, eq=False)
+class GramLayout:
+    """Rows and columns of a Gram matrix; a symmetric one has the same layout twice and stores i <= j only."""
+
+    rows: BlockLayout
+    cols: BlockLayout
+    is_symmetric: bool
+
+    @classmethod
+    def symmetric(cls, rows: BlockLayout) -> GramLayout:
+        return cls(rows, rows, True)
+
+    @classmethod
+    def rectangular(cls, rows: BlockLayout, cols: BlockLayout) -> GramLayout:
+        return cls(rows, cols, False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.n_rows, self.cols.n_rows
+
+    def tiles(self) -> Iterator[tuple[int, int]]:
+        """Stored block pairs in row order."""
+        for i in range(self.rows.n_blocks):
+            for j in range(i if self.is_symmetric else 0, self.cols.n_blocks):
+                yield i, j
+
+    @property
+    def n_tiles(self) -> int:
+        n, m = self.rows.n_blocks, self.cols.n_blocks
+        return n * (n + 1) // 2 if self.is_symmetric else n * m

@@ -1,0 +1,117 @@
+"""Explicit token features of a corpus as a sparse matrix, in the columns a model knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from gramline.kernels.packing import MISSING, Packable, Packed
+from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError
+from gramline.learners.viterbi import Codes, Offsets
+
+Unlabeled = Literal["error", "drop"]
+
+
+def packed_sequences(corpus: Packable | Packed) -> Packed:
+    """The packed corpus; only sequences have a chain of labels."""
+    packed = corpus if isinstance(corpus, Packed) else corpus.packed()
+    if packed.kind != "sequences":
+        raise LearnerError(f"this learner labels sequences, but the corpus holds {packed.kind}")
+    return packed
+
+
+def feature_names(packed: Packed) -> list[str]:
+    """Names of the feature columns; numbers where the corpus has none."""
+    if packed.vocabulary.features:
+        return list(packed.vocabulary.features)
+    return [str(column) for column in range(int(packed.features.indices.max(initial=-1)) + 1)]
+
+
+def label_names(packed: Packed) -> tuple[str, ...]:
+    """Names of the label codes; numbers where the corpus has none."""
+    if packed.vocabulary.labels:
+        return packed.vocabulary.labels
+    return tuple(str(code) for code in range(int(packed.labels.max(initial=-1)) + 1))
+
+
+def feature_matrix(packed: Packed, n_features: int) -> csr_array:
+    """F, one row per position, shape (n_positions, n_features)."""
+    features = packed.features
+    values = np.ones(len(features.indices)) if features.values is None else features.values
+    shape = (packed.n_positions, n_features)
+    return csr_array((values, features.indices.astype(np.int64), features.indptr), shape=shape)
+
+
+def known_features(packed: Packed, names: Sequence[str]) -> csr_array:
+    """F in the columns of a model; features the model has not seen are ignored.
+
+    Columns are matched by name. A packed corpus without feature names must not have more columns than the model.
+    """
+    given = packed.vocabulary.features
+    if not given:
+        used = int(packed.features.indices.max(initial=-1)) + 1
+        if used > len(names):
+            raise LearnerError(
+                f"the corpus has at least {used} features, but the model was trained with {len(names)}; "
+                "pack it in the vocabulary of the training corpus"
+            )
+        return feature_matrix(packed, len(names))
+    full = feature_matrix(packed, len(given))
+    if given[: len(names)] == tuple(names):
+        return full[:, : len(names)] if len(given) > len(names) else full
+    column_of = {name: column for column, name in enumerate(names)}
+    columns = np.array([column_of.get(name, MISSING) for name in given], np.int64)[full.indices]
+    kept = columns >= 0
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    mapped = csr_array((full.data[kept], columns[kept], before[full.indptr]), shape=(full.shape[0], len(names)))
+    mapped.sort_indices()
+    return mapped
+
+
+def check_unlabeled(unlabeled: str) -> None:
+    if unlabeled not in ("error", "drop"):
+        raise LearnerParameterError(f"unlabeled must be 'error' or 'drop', got {unlabeled!r}")
+
+
+def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> NDArray[np.bool_]:
+    """Which structures have a label at every position, shape (n_structures,).
+
+    Chains are learnt from whole label paths: a missing label is an error unless `unlabeled` is "drop".
+    """
+    check_unlabeled(unlabeled)
+    missing = np.flatnonzero(codes == MISSING)
+    complete = np.ones(len(starts) - 1, bool)
+    if len(missing) == 0:
+        return complete
+    owners = np.searchsorted(starts, missing, side="right") - 1
+    if unlabeled == "error":
+        raise LabelError(
+            f"structure {owners[0]}, position {missing[0] - starts[owners[0]]} has no label, but chains learn from "
+            "whole label paths; remove such structures, or pass unlabeled='drop' to leave them out of the training"
+        )
+    complete[owners] = False
+    if not complete[np.diff(starts) > 0].any():
+        raise LabelError("every structure has an unlabeled position; nothing is left to learn from")
+    return complete
+
+
+def training_sequences(corpus: Packable | Packed, unlabeled: Unlabeled) -> Packed:
+    """The packed training corpus, whole label paths only; refuses a corpus without positions."""
+    packed = packed_sequences(corpus)
+    if packed.n_positions == 0:
+        raise LearnerError("the corpus has no positions; there is nothing to learn from")
+    complete = labeled_structures(packed.labels, packed.starts, unlabeled)
+    if complete.all():
+        return packed
+    rows = np.flatnonzero(np.repeat(complete, packed.lengths))
+    return type(packed)(
+        starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(packed.lengths[complete])]),
+        symbols=packed.symbols[rows],
+        features=packed.features.take(rows),
+        labels=packed.labels[rows],
+        vocabulary=packed.vocabulary,
+    )

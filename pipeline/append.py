@@ -1,0 +1,87 @@
+"""More structures for a finished Gram matrix: they become new blocks, and only their tiles are computed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.priors import EmpiricalPrior
+from gramline.learners.layout import BlockLayout
+from gramline.pipeline.array_group import is_local, local_path
+from gramline.pipeline.build import choose_executor, compute_missing
+from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.events import Listener, silent
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.packed_arrays import packed_fingerprint
+from gramline.pipeline.packed_blocks import extends
+from gramline.pipeline.store import TileStore, absolute
+from gramline.pipeline.stored_gram import StoredGram
+
+
+def append_gram(
+    path: str | os.PathLike[str],
+    corpus: Packable | Packed,
+    *,
+    client: Any = None,
+    executor: Executor | None = None,
+    limit_bytes: int | None = None,
+    retries: int = 2,
+    progress: Listener = silent,
+) -> StoredGram:
+    """The symmetric Gram matrix at `path` with the structures of `corpus` after its own.
+
+    Appending the corpus that was appended last only completes it, so an interrupted append is simply run again.
+    """
+    url = absolute(path)
+    with _one_at_a_time(TileStore(url).url):
+        store = _with_segment(TileStore(url), corpus)
+    runner = choose_executor(client, executor)
+    compute_missing(store, runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
+    return StoredGram(store)
+
+
+def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
+    kernel = store.kernel
+    _refuse_what_would_change(store, kernel)
+    before = StoredGram(store).row_corpus
+    packed = corpus if isinstance(corpus, Packed) else corpus.packed(like=before)
+    if len(packed) == 0:
+        raise InputError("the corpus to append is empty; it needs at least one structure")
+    if not extends(packed.vocabulary, before.vocabulary) or packed.vocabulary.labels != before.vocabulary.labels:
+        raise StoreError(
+            f"the corpus to append has another vocabulary or other labels than {store.url}; "
+            "pack it with like= the stored corpus"
+        )
+    fingerprint = packed_fingerprint(packed)
+    if len(store.spec.rows) > 1 and store.spec.rows[-1] == fingerprint:
+        return store
+    ready = kernel.prepare(packed, like=before)
+    layout = BlockLayout.of(kernel.row_lengths(ready), store.layout.rows.block_rows)
+    return store.appended(replace(store.spec, rows=(*store.spec.rows, fingerprint)), ready, layout)
+
+
+def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
+    if not store.layout.is_symmetric:
+        raise StoreError(f"{store.url} is a Gram matrix between two corpora; only a symmetric one can be appended to")
+    if isinstance(getattr(kernel, "prior", None), EmpiricalPrior):
+        raise StoreError(
+            f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile; "
+            "build the whole corpus anew"
+        )
+
+
+@contextmanager
+def _one_at_a_time(url: str) -> Iterator[None]:
+    """Of two appends to a local store the second waits until the first one's structures are in."""
+    if not is_local(url):
+        yield
+        return
+    with (local_path(url) / "append.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,167 @@
+"""`gramline cluster certs|start|check`: certificates for a Dask cluster, a cluster, and whether one is fit for work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gramline.pipeline.cli.failures import FAILED
+from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_pairs
+from gramline.pipeline.errors import ClusterError, InputError
+
+if TYPE_CHECKING:
+    from gramline.pipeline.cluster.check import Finding
+
+
+@click.group(short_help="Start, secure and check a Dask cluster.")
+def cluster() -> None:
+    """Dask clusters to compute on: certificates for them, starting one, checking one."""
+
+
+@cluster.command(short_help="Certificates for one cluster.")
+@click.argument("folder", metavar="FOLDER")
+@click.option("--days", type=int, default=30, show_default=True, help="How long they are valid.")
+@json_option
+def certs(folder: str, days: int, as_json: bool) -> None:
+    """Make a certificate authority and certificates for scheduler, workers and clients in a new FOLDER.
+
+    Whoever holds one of the keys runs code on the cluster: give every machine only the files that it needs. The key of
+    the authority is not kept; when the certificates end, make new ones for all.
+
+    \b
+    Example:
+      gramline cluster certs certs --days 30
+    """
+    try:
+        from gramline.pipeline.cluster.certificates import ROLES, make_certificates
+    except ImportError:
+        raise InputError("making certificates needs the package cryptography; install gramline[cluster]") from None
+    made = make_certificates(Path(folder), days=days)
+    if as_json:
+        say_json({"folder": folder, "files": [path.name for path in made.files], "ends": made.ends.isoformat()})
+        return
+    say(f"{folder}: certificates until {made.ends:%Y-%m-%d %H:%M} UTC")
+    say_pairs({role: f"ca.pem  {role}.pem  {role}.key" for role in ROLES})
+    say("keep the keys secret: whoever has one runs code on the cluster")
+
+
+@cluster.command(short_help="A cluster on this machine, over SSH or on Slurm.")
+@click.argument("settings", metavar="SETTINGS")
+@click.option("--address-file", metavar="FILE", help="Written when the scheduler answers, gone when it ends.")
+@click.option("--wait", type=click.FloatRange(0), default=120, show_default=True, help="Seconds to wait for workers.")
+@click.option(
+    "--insecure-plain-text",
+    is_flag=True,
+    help="Listen on a network without TLS. Dangerous: anyone who reaches the port runs code as you.",
+)
+@json_option
+def start(settings: str, address_file: str | None, wait: float, insecure_plain_text: bool, as_json: bool) -> None:
+    """Open the Dask cluster that a SETTINGS file (TOML) describes and keep it until Ctrl-C or SIGTERM.
+
+    \b
+    Example:
+      gramline cluster start deploy/slurm/cluster.toml --address-file address
+    """
+    from gramline.pipeline.cluster.settings import load_settings
+    from gramline.pipeline.cluster.standing import stand
+
+    loaded = load_settings(settings)
+
+    def tell(address: str, n_workers: int, n_wanted: int) -> None:
+        if as_json:
+            say_json({"scheduler": address, "workers": n_workers, "wanted": n_wanted})
+            return
+        say_pairs({"scheduler": address, "workers": f"{n_workers} of {n_wanted}"})
+        say("Ctrl-C ends it")
+
+    stand(loaded, wait=wait, insecure_plain_text=insecure_plain_text, address_file=address_file, tell=tell)
+
+
+@cluster.command(short_help="Whether a cluster is fit for work.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", required=True, help="Dask scheduler, tls://host:8786 or tcp://host:8786."
+)
+@click.option("--store", metavar="PATH", help="Folder or url of the stores: every worker writes and reads there.")
+@click.option("--workers", type=click.IntRange(1), help="Wait until there are so many workers.")
+@click.option("--wait", type=click.FloatRange(0), default=60, show_default=True, help="Seconds to wait for them.")
+@click.option("--tls-ca", metavar="FILE", help="Certificate authority of a tls:// scheduler.")
+@click.option("--tls-cert", metavar="FILE", help="Certificate shown to a tls:// scheduler.")
+@click.option("--tls-key", metavar="FILE", help="Key of that certificate.")
+@click.option(
+    "--insecure-plain-text",
+    is_flag=True,
+    help="Allow a tcp:// scheduler on a network. Dangerous: anyone who reaches its port runs code as you.",
+)
+@json_option
+def check(
+    scheduler: str, store: str | None, workers: int | None, wait: float, as_json: bool, **connection: Any
+) -> None:
+    """Check versions, packages, clocks, memory and the store on every worker; exit code 1 if something needs mending.
+
+    \b
+    Example:
+      gramline cluster check --scheduler tls://head:8786 --store /shared/grams \\
+          --tls-ca ca.pem --tls-cert client.pem --tls-key client.key
+    """
+    from gramline.pipeline.cluster.check import Finding
+    from gramline.pipeline.object_store import refuse_secrets
+
+    if store is not None:
+        refuse_secrets(store)  # it would be shown below
+    try:
+        found = _findings(scheduler, store, workers, wait, connection)
+    except (ClusterError, InputError) as error:
+        what, _, advice = str(error).partition("; ")
+        found = [Finding("scheduler", what, advice or "check the address")]
+    bad = [finding for finding in found if not finding.is_ok]
+    if as_json:
+        rows = [{"check": one.name, "ok": one.is_ok, "found": one.text, "advice": one.advice} for one in found]
+        say_json({"scheduler": scheduler, "ok": not bad, "checks": rows})
+    else:
+        for finding in found:
+            _say_finding(finding)
+        say(f"all {count(len(found), 'check')} passed" if not bad else f"{len(bad)} of {len(found)} need mending")
+    if bad:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _findings(
+    scheduler: str, store: str | None, workers: int | None, wait: float, connection: dict[str, Any]
+) -> list[Finding]:
+    from gramline.pipeline.cluster.check import judge
+    from gramline.pipeline.cluster.facts import gather_facts
+    from gramline.pipeline.executors.dask_cluster import connect, quiet, wait_for_workers
+
+    quiet()
+    with connect(scheduler, **connection) as client:
+        if workers is not None:
+            wait_for_workers(client, workers, wait)
+        try:
+            facts = gather_facts(client, store)
+        except OSError as error:  # what Dask raises when a connection breaks
+            raise ClusterError(f"the cluster at {scheduler} was lost while it was checked; check again") from error
+    return judge(facts, _days_left(connection["tls_cert"]))
+
+
+def _days_left(certificate: str | None) -> float | None:
+    if certificate is None:
+        return None
+    try:
+        from gramline.pipeline.cluster.certificates import days_left
+    except ImportError:
+        return None
+    return days_left(Path(certificate))
+
+
+def _say_finding(finding: Finding) -> None:
+    """Two columns and a text that is broken at 80 characters; advice stands below, behind an arrow."""
+    margin = 19
+    lines = wrap(finding.text, WIDTH - margin, break_on_hyphens=False)
+    say(f"{finding.name:<13}{'ok' if finding.is_ok else 'FIX':<6}{lines[0] if lines else ''}")
+    advice = wrap(finding.advice, WIDTH - margin - 3, break_on_hyphens=False)
+    arrows = [("-> " if number == 0 else "   ") + line for number, line in enumerate(advice)]
+    for line in lines[1:] + arrows:
+        say(" " * margin + line)

@@ -1,0 +1,93 @@
+"""Where tiles are computed: in this process, on a local Dask cluster, or on a scheduler by address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gramline.pipeline.cli.job_file import Job
+from gramline.pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from gramline.pipeline.executors.base import Executor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cluster_options(command: F) -> F:
+    """Adds the options of `executor_from`."""
+    for option in reversed(
+        [
+            click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler, tls://host:8786 or tcp://host:8786."),
+            click.option("--workers", type=click.IntRange(1), help="Local worker processes [default: one per core]."),
+            click.option("--threads", type=click.IntRange(1), help="Threads per worker [default: 1]."),
+            click.option("--memory-limit", metavar="BYTES", help="Memory of each worker, such as 2GiB."),
+            click.option("--tls-ca", metavar="FILE", help="Certificate authority of a tls:// scheduler."),
+            click.option("--tls-cert", metavar="FILE", help="Certificate shown to a tls:// scheduler."),
+            click.option("--tls-key", metavar="FILE", help="Key of that certificate."),
+            click.option(
+                "--insecure-plain-text",
+                is_flag=True,
+                default=None,
+                help="Allow a tcp:// scheduler on a network. Dangerous: anyone who reaches its port runs code as you.",
+            ),
+            click.option("--inline/--cluster", default=None, help="Compute in this process, without Dask."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
+    """The executor that the options and the job file describe together; a local cluster ends with it."""
+    settings = {key: job.setting(value, "cluster", key) for key, value in options.items()}
+    if settings.pop("inline"):
+        if settings["scheduler"] is not None and options["scheduler"] is not None:
+            raise InputError("--inline computes in this process and --scheduler elsewhere; choose one of them")
+        from gramline.pipeline.executors.inline import InlineExecutor
+
+        yield InlineExecutor(settings["threads"] or 1)
+        return
+    from gramline.pipeline.errors import ClusterError
+    from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect, quiet
+
+    quiet()
+    address = settings.pop("scheduler")
+    if address is not None and options["workers"]:
+        raise InputError("--workers starts a local cluster and --scheduler uses one that runs; choose one of them")
+    if settings["memory_limit"] is not None:
+        settings["memory_limit"] = parse_bytes(settings["memory_limit"], "--memory-limit")
+    if settings["threads"] is None:
+        settings["threads"] = 1
+    # Never from a job file, which may be a stranger's.
+    settings["insecure_plain_text"] = bool(options["insecure_plain_text"])
+    try:
+        client = connect(address, dashboard=find_spec("bokeh") is not None, **settings)
+    except ClusterError as error:
+        # Nothing has begun: an address where nobody answers is wrong input, not a job that failed.
+        raise InputError(str(error)) from error
+    with client:
+        yield DaskExecutor(client, insecure_plain_text=settings["insecure_plain_text"])
+
+
+UNITS = {"": 1, "b": 1}
+UNITS |= {f"{letter}{end}": 1000**power for power, letter in enumerate("kmgt", 1) for end in ("", "b")}
+UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
+
+
+def parse_bytes(text: str | int, what: str) -> int:
+    """`2GiB`, `500 MB` or a plain number, in bytes."""
+    compact = str(text).replace(" ", "").lower()
+    digits = compact.rstrip("abcdefghijklmnopqrstuvwxyz")
+    try:
+        count = int(float(digits) * UNITS[compact[len(digits) :]])
+    except (KeyError, ValueError):
+        raise InputError(f"{what} {text!r} is not a size; write it like 2GiB or 500MB") from None
+    if count <= 0:
+        raise InputError(f"{what} must be above 0, got {text!r}")
+    return count

@@ -1,0 +1,94 @@
+"""The `gramline` command: finds the command, runs it, turns what went wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from gramline.pipeline.cli.failures import FAILED, Failure, understood
+from gramline.pipeline.cli.lazy_group import LazyGroup
+
+COMMANDS = {
+    "demo": ("gramline.pipeline.cli.demo_command:demo", "The whole way on built-in data, in about a minute."),
+    "corpus": ("gramline.pipeline.cli.corpus_commands:corpus", "Read, show and generate corpora."),
+    "gram": ("gramline.pipeline.cli.gram_commands:gram", "Plan, build, check, grow and export Gram matrices."),
+    "fit": ("gramline.pipeline.cli.fit_command:fit", "Train a labeler from a stored Gram matrix."),
+    "predict": ("gramline.pipeline.cli.predict_command:predict", "Label new structures with a model."),
+    "evaluate": ("gramline.pipeline.cli.evaluate_command:evaluate", "Compare predicted labels with the right ones."),
+    "cv": ("gramline.pipeline.cli.cv_command:cv", "Cross-validate learners and kernels, from one pass over the tiles."),
+    "report": ("gramline.pipeline.cli.report_command:report", "A run as one HTML page."),
+    "cache": ("gramline.pipeline.cli.cache_commands:cache", "Look after a folder of Gram matrices."),
+    "cluster": ("gramline.pipeline.cli.cluster:cluster", "Start, secure and check a Dask cluster."),
+    "reproduce": ("gramline.pipeline.cli.reproduce_command:reproduce", "Repeat the papers' experiments."),
+}
+
+HELP = """Gram matrices of sequences, trees and graphs as Dask tasks, stored in Zarr, and labelers trained from them.
+
+\b
+Example:
+  gramline corpus generate saleslog --sentences 200 --seed 1 -o train.parquet
+  gramline gram build train.parquet -o train.gram.zarr --c 0.8
+  gramline fit train.gram.zarr -o model.zarr --rounds 10
+  gramline corpus generate saleslog --sentences 50 --seed 2 -o new.parquet
+  gramline evaluate model.zarr new.parquet
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or bad input. Long work can be stopped with Ctrl-C and goes on where it was
+when the same command is given again."""
+
+
+def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        try:
+            installed = version("gramline")
+        except PackageNotFoundError:
+            installed = "(not installed)"
+        click.echo(f"gramline {installed}")
+        ctx.exit()
+
+
+@click.group(
+    "gramline",
+    cls=LazyGroup,
+    members=COMMANDS,
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+def gramline() -> None:
+    pass
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; returns its exit code, after at most one line on stderr."""
+    try:
+        # Not `gramline.main()`: click would answer Ctrl-C and usage errors in its own words.
+        with gramline.make_context("gramline", list(arguments)) as context:
+            gramline.invoke(context)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; keep Python from complaining when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - this is the place where every error ends
+        failure = understood(error) or _mistake_of_ours(error)
+        if failure.line:
+            click.echo(f"gramline: error: {failure.line}", err=True)
+        return failure.code
+    return 0
+
+
+def _mistake_of_ours(error: BaseException) -> Failure:
+    traceback.print_exception(error)
+    return Failure("this is a mistake in gramline, not in your input; please report it with the lines above", FAILED)
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,73 @@
+"""Records on a command line: `polynomial:degree=2,normalized=true` as the small dictionary of a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from gramline.pipeline.errors import InputError
+
+
+def parse_record(text: str, what: str) -> dict[str, Any]:
+    """`name:key=value,...` as {"name": name, key: value, ...}; `file=x.json` takes the keys of a JSON object."""
+    name, _, rest = text.partition(":")
+    if not name:
+        raise InputError(f"{what} {text!r} has no name; write it like polynomial:degree=2,normalized=true")
+    record: dict[str, Any] = {"name": name}
+    for part in rest.split(",") if rest else []:
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"{what} {text!r}: {part!r} is not of the form key=value")
+        if key == "file":
+            record |= _object(value, what)
+        else:
+            record[key.strip().replace("-", "_")] = parse_value(value.strip())
+    return record
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false or null as JSON reads them; anything else is the text itself."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return text if isinstance(value, list | dict | str) else value
+
+
+def read_matrix(path: str, what: str) -> Any:
+    """A matrix in a JSON file: a list of rows, or an object with a "matrix"."""
+    content = read_json(path, what)
+    if isinstance(content, dict):
+        content = content.get("matrix")
+    if not isinstance(content, list):
+        raise InputError(f'{path}: {what} must be a list of rows, such as [[1, 0.5], [0.5, 1]], or {{"matrix": ...}}')
+    return content
+
+
+def read_json(path: str, what: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {what} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {what} is not valid JSON: {error}") from None
+
+
+def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:
+    """An error for the first key that is not known, with the one that was probably meant."""
+    allowed = list(known)
+    for key in keys:
+        if key not in allowed:
+            near = get_close_matches(key, allowed, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(allowed)}"
+            raise InputError(f"{where}: there is no {key!r}; {hint}")
+
+
+def _object(path: str, what: str) -> dict[str, Any]:
+    content = read_json(path, what)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: {what} must be a JSON object with the parameters by name")
+    return content

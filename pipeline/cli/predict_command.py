@@ -1,0 +1,68 @@
+"""`gramline predict`: labels of new structures, as JSON lines or CoNLL columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+import click
+
+from gramline.pipeline.cli.output import count, duration, json_option, say, say_json
+from gramline.pipeline.cli.ranking import predict_choices
+
+HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
+
+Predictions are JSON lines {"id", "tokens", "labels"}, or CoNLL columns (token, label) with a blank line after each
+structure; the name of the output file decides (.jsonl, or .conll and .txt), or --format. Chosen candidates are JSON
+lines {"id", "group", "candidate", "tree"}, candidates counted from 0.
+
+\b
+Example:
+  gramline predict model.zarr new.parquet -o predictions.jsonl"""
+
+
+@click.command(help=HELP, short_help="Label new structures.")
+@click.argument("model")
+@click.argument("corpus")
+@click.option("-o", "--output", metavar="FILE", help="Where to write [default: stdout].")
+@click.option("--format", "layout", type=click.Choice(["jsonl", "conll"]), help="How to write.")
+@click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
+@json_option
+def predict(
+    model: str, corpus: str, output: str | None, layout: str | None, block_rows: int | None, as_json: bool
+) -> None:
+    from gramline.pipeline.cli.predictions import Predictions, write_predictions
+    from gramline.pipeline.corpus.corpus import Corpus
+    from gramline.pipeline.model import Model
+    from gramline.pipeline.ranker import is_ranker
+
+    if is_ranker(model):
+        predict_choices(model, corpus, output, layout, as_json)
+        return
+    begin = perf_counter()
+    trained = Model.load(model)
+    structures = Corpus.load(corpus)
+    labels = trained.predict(structures, block_rows=block_rows)
+    found = Predictions(structures.ids, structures.tokens, labels)
+    chosen = layout or ("conll" if output and Path(output).suffix in (".conll", ".txt", ".tsv") else "jsonl")
+    seconds = perf_counter() - begin
+    result = {
+        "model": model,
+        "corpus": corpus,
+        "output": output,
+        "structures": len(structures),
+        "positions": structures.n_positions,
+        "seconds": seconds,
+    }
+    if output is not None:
+        write_predictions(found, output, chosen)
+    if as_json:
+        say_json(result if output is not None else result | {"predictions": list(found.records())})
+    elif output is None:
+        for line in found.lines(chosen):
+            say(line)
+    else:
+        say(
+            f"{count(result['structures'], 'structure')} and {count(result['positions'], 'position')} labeled in "  # type: ignore[arg-type]
+            f"{duration(seconds)}: {output}"
+        )

@@ -1,0 +1,112 @@
+"""Predicted labels as text: JSON lines or CoNLL columns, written whole or not at all, and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from gramline.pipeline.errors import InputError
+
+NO_WORD = "_"  # what a column shows for a position without a word
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One label per position of every structure."""
+
+    ids: Sequence[str | None]
+    tokens: Sequence[Sequence[str | None]]
+    labels: Sequence[Sequence[str | None]]
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        for name, tokens, labels in zip(self.ids, self.tokens, self.labels, strict=True):
+            yield {"id": name, "tokens": list(tokens), "labels": list(labels)}
+
+    def lines(self, layout: str) -> Iterator[str]:
+        """Lines of text without their ends; `layout` is jsonl or conll."""
+        if layout == "jsonl":
+            yield from (json.dumps(record, ensure_ascii=False) for record in self.records())
+            return
+        for number, record in enumerate(self.records()):
+            for token, label in zip(record["tokens"], record["labels"], strict=True):
+                for text in (token, label):
+                    if text is not None and (not text or set(text) & set(" \t\r\n")):
+                        raise InputError(
+                            f"structure {number}: {text!r} does not fit into a column; write the predictions as jsonl"
+                        )
+                yield f"{NO_WORD if token is None else token}\t{label}"
+            yield ""
+
+
+def write_predictions(predictions: Predictions, path: str, layout: str) -> None:
+    write_lines(predictions.lines(layout), path)
+
+
+def write_lines(lines: Iterable[str], path: str) -> None:
+    """Write to a temporary file beside `path`, then rename."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{uuid4().hex}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_predictions(path: str) -> Predictions:
+    """Read what `write_predictions` wrote; also columns of other programs, whose last column is the label."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: the predictions cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: the predictions are not UTF-8 text: {error.reason}") from None
+    found = _from_json(text, path) if text.lstrip().startswith("{") else _from_columns(text, path)
+    if not found.labels:
+        raise InputError(f"{path} holds no predictions")
+    return found
+
+
+def _from_json(text: str, path: str) -> Predictions:
+    records = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: not valid JSON: {error}") from None
+        labels = record.get("labels") if isinstance(record, dict) else None
+        if not isinstance(labels, list) or not all(label is None or isinstance(label, str) for label in labels):
+            raise InputError(f'{path}, line {number}: a prediction is an object with a list of "labels"')
+        records.append(record)
+    return Predictions(
+        [record.get("id") for record in records],
+        [record.get("tokens", [None] * len(record["labels"])) for record in records],
+        [record["labels"] for record in records],
+    )
+
+
+def _from_columns(text: str, path: str) -> Predictions:
+    tokens: list[list[str | None]] = []
+    labels: list[list[str | None]] = []
+    is_open = False
+    for number, line in enumerate(text.split("\n"), 1):
+        columns = line.replace("\t", " ").strip(" \r").split(" ")
+        if columns == [""]:
+            is_open = False
+            continue
+        if len(columns) < 2:
+            raise InputError(f"{path}, line {number}: a prediction needs two columns, a token and a label")
+        if not is_open:
+            tokens.append([])
+            labels.append([])
+            is_open = True
+        tokens[-1].append(columns[0])
+        labels[-1].append(columns[-1])
+    return Predictions([None] * len(labels), tokens, labels)

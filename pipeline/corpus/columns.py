@@ -1,0 +1,91 @@
+"""Columns of strings over all positions of a corpus: what column files hold and feature sets read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gramline.kernels.packing import Ints, Offsets
+from gramline.pipeline.corpus.flat import Names
+from gramline.pipeline.corpus.names import NameCodes, ranked
+from gramline.pipeline.corpus.textfile import read_lines
+from gramline.pipeline.errors import CorpusError
+
+_DOCUMENT_MARK = "-DOCSTART-"
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """Sentences in columns; `columns[k][p]` is column k at flat position p."""
+
+    starts: Offsets  # shape (n_structures + 1,)
+    columns: tuple[Sequence[str], ...]
+    lines: tuple[int, ...] = ()  # the line each sentence begins on
+    source: str = "columns"
+
+    def column(self, number: int) -> Sequence[str]:
+        """Column by number, negative from the end."""
+        if not -len(self.columns) <= number < len(self.columns):
+            raise CorpusError(f"{self.source} has {len(self.columns)} columns; there is no column {number}")
+        return self.columns[number]
+
+    def sentences(self, number: int) -> list[list[str]]:
+        """A column as one list per sentence."""
+        column = self.column(number)
+        return [list(column[first:last]) for first, last in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
+
+def encode(column: Sequence[str]) -> Names:
+    """Distinct strings of a column, sorted, and the code of each position."""
+    codes = NameCodes()
+    flat = np.fromiter(map(codes.__getitem__, column), np.int32, len(column))
+    names, ranks = ranked(list(codes), flat)
+    return Names(names, ranks)
+
+
+def shifted(codes: Ints, starts: Offsets, offset: int, outside: int) -> Ints:
+    """codes[p + offset] within each structure; beyond its ends a code for every distance on either side.
+
+    k places before the structure: outside + k - 1; k places behind it: outside + |offset| + k - 1.
+    """
+    positions = np.arange(len(codes), dtype=np.int64)
+    lengths = np.diff(starts)
+    first = np.repeat(starts[:-1], lengths)
+    last = np.repeat(starts[1:], lengths)
+    target = positions + offset
+    before = first - target  # 1, 2, ... where the target lies before the structure
+    after = target - last + 1  # 1, 2, ... where it lies behind it
+    inside = codes[np.clip(target, 0, len(codes) - 1)]
+    result = np.where(before > 0, outside + before - 1, np.where(after > 0, outside + abs(offset) + after - 1, inside))
+    return result.astype(np.int32)
+
+
+def read_columns(path: str | Path, *, skip_document_marks: bool = False) -> ColumnTable:
+    """A file with one token per line and blank lines between sentences; columns split at ASCII space and tab only."""
+    flat: list[list[str]] = []
+    starts, lines = [0], []
+    width, width_line = 0, 0
+    for number, line in enumerate(read_lines(path), start=1):
+        fields = [field for field in line.replace("\t", " ").split(" ") if field]
+        if not fields or (skip_document_marks and fields[0] == _DOCUMENT_MARK):
+            if len(flat) > starts[-1]:
+                starts.append(len(flat))
+            continue
+        if not width:
+            width, width_line = len(fields), number
+        if len(fields) != width:
+            raise CorpusError(
+                f"{path}:{number}: {len(fields)} columns, but line {width_line} has {width}; every token needs the same"
+            )
+        if len(flat) == starts[-1]:
+            lines.append(number)
+        flat.append(fields)
+    if len(flat) > starts[-1]:
+        starts.append(len(flat))
+    if not flat:
+        raise CorpusError(f"{path} has no tokens; expected one token per line, blank lines between sentences")
+    columns = tuple(tuple(column) for column in zip(*flat, strict=True))
+    return ColumnTable(np.array(starts, np.int64), columns, tuple(lines), str(path))

@@ -1,0 +1,140 @@
+"""A corpus table as flat arrays: what packing, checking and fingerprinting read.
+
+Names come out ranked in code point order and only as far as they are used, so that two tables with the same content
+give the same arrays whatever their chunks, dictionaries or history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.pipeline.corpus.names import NONE, ranked
+from gramline.pipeline.errors import CorpusError
+
+
+@dataclass(frozen=True)
+class Names:
+    """Coded strings: `names[codes[i]]` is string i, NONE where there is none; names sorted and all in use."""
+
+    names: tuple[str, ...]
+    codes: Ints
+
+
+@dataclass(frozen=True)
+class FlatCorpus:
+    """All columns of a corpus over its n positions; None where the column is absent."""
+
+    starts: Offsets  # shape (n_structures + 1,)
+    texts: Names  # n codes
+    own: NDArray[np.bool_]  # shape (n,); True where the text itself is the single feature
+    feature_indptr: Offsets  # shape (n + 1,); empty rows where `own`
+    features: Names  # nnz codes
+    values: Floats | None  # shape (nnz,)
+    link_indptr: Offsets | None  # shape (n + 1,)
+    links: Ints | None  # local targets
+    labels: Names | None  # n codes
+    prior: Floats | None  # shape (n, n_labels)
+    tags: Names | None  # n codes
+
+
+LIST_DEPTHS = {"tokens": 1, "labels": 1, "tags": 1, "features": 2, "values": 2, "links": 2, "prior": 2}
+
+
+def check_types(table: pa.Table) -> None:
+    """Content columns are lists of strings, or lists of lists of strings or numbers."""
+    for name in LIST_DEPTHS.keys() & set(table.column_names):
+        leaf: Any = table.schema.field(name).type
+        for _ in range(LIST_DEPTHS[name]):
+            if not (pa.types.is_list(leaf) or pa.types.is_large_list(leaf)):
+                break
+            leaf = leaf.value_type
+        if name in ("values", "prior"):
+            fits = pa.types.is_floating(leaf)
+        elif name == "links":
+            fits = pa.types.is_integer(leaf)
+        else:
+            fits = pa.types.is_string(leaf.value_type if pa.types.is_dictionary(leaf) else leaf)
+        if not fits:
+            raise CorpusError(f"the column {name!r} has the type {table.schema.field(name).type}, which cannot be read")
+
+
+def column_array(table: pa.Table, name: str) -> Any:
+    """A column as one array; None when the table has no such column."""
+    if name not in table.column_names:
+        return None
+    chunks = table.column(name).combine_chunks()
+    return chunks.combine_chunks() if isinstance(chunks, pa.ChunkedArray) else chunks
+
+
+def list_offsets(array: Any) -> Offsets:
+    """Offsets of a list array as if it were unsliced; a null list counts as empty."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def coded(strings: Any) -> Names:
+    """Ranked codes of a flat string or dictionary array; null becomes NONE."""
+    if not pa.types.is_dictionary(strings.type):
+        strings = strings.dictionary_encode()
+    codes = pc.fill_null(strings.indices, NONE).to_numpy(zero_copy_only=False).astype(np.int32)
+    names, ranks = ranked(strings.dictionary.to_pylist(), codes)
+    return Names(names, ranks)
+
+
+def flatten(table: pa.Table) -> FlatCorpus:
+    """The flat arrays of a corpus table whose columns fit each other."""
+    tokens = column_array(table, "tokens")
+    starts = list_offsets(tokens)
+    n_positions = int(starts[-1])
+    own = np.ones(n_positions, dtype=bool)
+    indptr = np.zeros(n_positions + 1, np.int64)
+    features, values = Names((), np.zeros(0, np.int32)), None
+    if (column := column_array(table, "features")) is not None:
+        rows = column.flatten()
+        own = pc.is_null(rows).to_numpy(zero_copy_only=False)
+        indptr = list_offsets(rows)
+        features = coded(rows.flatten())
+        if (column := column_array(table, "values")) is not None:
+            values = column.flatten().flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+            values = None if (values == 1.0).all() else values
+    link_indptr = links = prior = None
+    if (column := column_array(table, "links")) is not None:
+        rows = column.flatten()
+        link_indptr = list_offsets(rows)
+        links = rows.flatten().to_numpy(zero_copy_only=False).astype(np.int32)
+    if (column := column_array(table, "prior")) is not None:
+        flat = column.flatten().flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+        prior = flat.reshape(n_positions, -1)
+    return FlatCorpus(
+        starts=starts,
+        texts=coded(tokens.flatten()),
+        own=own,
+        feature_indptr=indptr,
+        features=features,
+        values=values,
+        link_indptr=link_indptr,
+        links=links,
+        labels=_names_of(table, "labels"),
+        prior=prior,
+        tags=_names_of(table, "tags"),
+    )
+
+
+def _names_of(table: pa.Table, name: str) -> Names | None:
+    column = column_array(table, name)
+    return None if column is None else coded(column.flatten())
+
+
+def place(starts: Offsets, position: int) -> str:
+    """'structure 3, position 7' of a flat position, counted from 0."""
+    structure = int(np.searchsorted(starts, position, side="right")) - 1
+    return f"structure {structure}, position {position - int(starts[structure])}"

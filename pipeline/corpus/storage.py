@@ -1,0 +1,60 @@
+"""A corpus on disk: one Parquet file, written whole or not at all, read back with its kind and label order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gramline.pipeline.errors import CorpusError
+
+METADATA_KEY = b"gramline.corpus"
+FORMAT_VERSION = 1
+DESCRIPTION_KEYS = ("kind", "label_names", "fingerprint")
+
+
+def write_table(table: pa.Table, path: str | Path, description: Mapping[str, Any]) -> None:
+    """Write to a temporary file beside `path`, then rename: a reader sees the old file or the new one."""
+    target = Path(path)
+    content = json.dumps({"version": FORMAT_VERSION, **description})
+    described = table.replace_schema_metadata({METADATA_KEY: content.encode()})
+    partial = target.with_name(f".{target.name}.{uuid4().hex}.partial")
+    try:
+        pq.write_table(described, partial, compression="zstd", write_page_checksum=True)
+        partial.replace(target)
+    except OSError as error:
+        raise CorpusError(f"cannot write the corpus to {target}: {error.strerror or error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_table(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
+    """The table and its description; anything else than a corpus file is refused in one line."""
+    source = Path(path)
+    if not source.is_file():
+        raise CorpusError(f"there is no corpus file at {source}; make one with `gramline corpus import` or `generate`")
+    try:
+        table = pq.ParquetFile(source, page_checksum_verification=True).read()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise CorpusError(f"{source} is not a readable Parquet file ({reason}); import the corpus again") from None
+    content = (table.schema.metadata or {}).get(METADATA_KEY)
+    if content is None:
+        raise CorpusError(f"{source} is a Parquet file but not a corpus; make one with `gramline corpus import`")
+    try:
+        description = json.loads(content)
+    except ValueError:
+        description = None
+    if not isinstance(description, dict) or not description.keys() >= {"version", *DESCRIPTION_KEYS}:
+        raise CorpusError(f"{source} is damaged: its description cannot be read; import the corpus again")
+    if description["version"] != FORMAT_VERSION:
+        raise CorpusError(
+            f"{source} has corpus format {description['version']}, this program reads {FORMAT_VERSION}; "
+            "import the corpus again"
+        )
+    return table.replace_schema_metadata(None), description

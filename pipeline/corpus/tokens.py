@@ -1,0 +1,162 @@
+"""What a user calls a token, as Arrow columns.
+
+A token is a string (its single binary feature has the same name), a mapping from feature name to value, or an
+iterable of feature names. Columns: `tokens` (text, null where there is none), `features` (names, null where the
+token itself is the feature), `values` (only when some value is not 1). Rows of features are sorted by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.errors import CorpusError
+
+
+def listed(structure: Any, index: int, what: str) -> Sequence[Any]:
+    """A structure's tokens or labels as a sequence; a bare string is refused since it would fall into characters."""
+    if isinstance(structure, str):
+        raise CorpusError(f"structure {index}: {what} must be a list, got the string {structure!r}; use list(...)")
+    if isinstance(structure, (list, tuple)):
+        return structure
+    try:
+        return list(structure)
+    except TypeError:
+        raise CorpusError(f"structure {index}: {what} must be a list, got {type(structure).__name__}") from None
+
+
+class TokenColumns:
+    """Collects tokens structure by structure; `columns` gives the Arrow columns."""
+
+    def __init__(self) -> None:
+        self._starts = [0]
+        self._texts = NameCodes()
+        self._text_codes: list[int] = []
+        self._counts: list[int] = []  # features per position, NONE where the token itself is the feature
+        self._names = NameCodes()
+        self._codes: list[Ints] = []  # feature codes, one array per structure
+        self._values: list[Floats] = []  # feature values alike
+        self._all_one = True
+
+    def add(self, structure: Iterable[Any], texts: Sequence[str] | None = None) -> None:
+        """One more structure; `texts` are the words behind tokens that are feature sets."""
+        index = len(self._starts) - 1
+        tokens = listed(structure, index, "tokens")
+        if not tokens:
+            raise CorpusError(f"structure {index} is empty; leave structures without positions out")
+        names: list[str] = []
+        values: dict[int, Any] = {}  # by place in `names`; the rest is 1
+        for position, token in enumerate(tokens):
+            if isinstance(token, str):
+                self._text_codes.append(self._texts[token])
+                self._counts.append(NONE)
+                continue
+            self._text_codes.append(NONE if texts is None else self._texts[texts[position]])
+            before = len(names)
+            if isinstance(token, Mapping):
+                numbers = _numbers(token, index, position)
+                names.extend(numbers)
+                values.update((before + k, value) for k, value in enumerate(numbers.values()) if value != 1.0)
+            else:
+                names.extend(_names(token, index, position))
+            self._counts.append(len(names) - before)
+        self._starts.append(len(self._counts))
+        self._codes.append(self._encoded(names))
+        self._values.append(np.ones(len(names)))
+        if values:
+            self._all_one = False
+            self._values[-1][list(values)] = list(values.values())
+
+    def _encoded(self, names: list[str]) -> Ints:
+        try:
+            return np.fromiter(map(self._names.__getitem__, names), np.int32, len(names))
+        except TypeError:  # not hashable
+            odd = next(entry for entry, name in enumerate(names) if not isinstance(name, str))
+            raise self._odd_name(len(self._starts) - 2, odd, names[odd]) from None
+
+    def _odd_name(self, structure: int, entry: int, name: Any) -> CorpusError:
+        counts = np.maximum(self._counts[self._starts[structure] : self._starts[structure + 1]], 0)
+        position = int(np.searchsorted(np.cumsum(counts), entry, side="right"))
+        return CorpusError(
+            f"structure {structure}, position {position}: the feature name must be a string, got {name!r}"
+        )
+
+    def columns(self) -> tuple[Offsets, dict[str, pa.Array[Any]]]:
+        """Positions per structure as offsets, and the columns by name."""
+        starts = np.array(self._starts, np.int64)
+        text_names, text_codes = ranked(list(self._texts), np.array(self._text_codes, np.int32))
+        columns = {"tokens": lists(starts, dictionary_array(text_names, text_codes))}
+        counts = np.array(self._counts, np.int64)
+        missing = counts == NONE
+        if missing.all():
+            return starts, columns
+        for name, code in self._names.items():
+            if not isinstance(name, str):
+                structure = next(k for k, codes in enumerate(self._codes) if (codes == code).any())
+                raise self._odd_name(structure, int(np.argmax(self._codes[structure] == code)), name)
+        names, codes = ranked(list(self._names), np.concatenate(self._codes))
+        values = None if self._all_one else np.concatenate(self._values)
+        inner, codes, values = canonical_rows(np.maximum(counts, 0), codes, values, len(names))
+        columns["features"] = lists(starts, lists(inner, dictionary_array(names, codes), missing))
+        if values is not None:
+            columns["values"] = lists(starts, lists(inner, pa.array(values), missing))
+        return starts, columns
+
+
+def _names(token: Any, index: int, position: int) -> Sequence[str]:
+    """The feature names of a token that is a collection of them."""
+    if isinstance(token, (list, tuple)):
+        return token
+    if isinstance(token, (bytes, bytearray)) or not isinstance(token, Iterable):
+        raise CorpusError(
+            f"structure {index}, position {position}: a token is a string, a mapping from feature name to value "
+            f"or a collection of feature names, got {token!r}"
+        )
+    return list(token)
+
+
+def _numbers(token: Mapping[Any, Any], index: int, position: int) -> dict[str, float]:
+    """The features of a mapping; {"pos": "NN"} is the binary feature "pos=NN"."""
+    found: dict[str, float] = {}
+    for name, value in token.items():
+        key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, value)
+        if key in found:
+            raise CorpusError(f"structure {index}, position {position}: feature {key!r} is given twice")
+        try:
+            found[key] = float(number)
+        except (TypeError, ValueError, OverflowError):
+            raise CorpusError(
+                f"structure {index}, position {position}: the value of feature {name!r} must be a number or a string, "
+                f"got {value!r}"
+            ) from None
+    return found
+
+
+def canonical_rows(
+    counts: NDArray[np.int64], codes: Ints, values: Floats | None, n_names: int
+) -> tuple[Offsets, Ints, Floats | None]:
+    """Rows of features sorted by code, without repeats and without zeros: offsets, codes, values (None: all 1)."""
+    rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    keys = rows * max(1, n_names) + codes
+    if values is not None and not (values == 1.0).all():
+        order = np.argsort(keys, kind="stable")
+        keys, values = keys[order], values[order]
+        keep = values != 0.0
+    else:
+        values = None
+        keys = np.sort(keys)
+        keep = np.ones(len(keys), dtype=bool)
+    keep[1:] &= keys[1:] != keys[:-1]
+    if not keep.all():
+        keys = keys[keep]
+        values = None if values is None else values[keep]
+    rows, codes = keys // max(1, n_names), (keys % max(1, n_names)).astype(np.int32)
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=len(counts)), out=offsets[1:])
+    return offsets, codes, None if values is None or (values == 1.0).all() else values

@@ -1,0 +1,74 @@
+"""What a build tells whoever listens: small frozen records, nothing printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class TileReport:
+    """What one tile took, as its worker measured it."""
+
+    i: int
+    j: int
+    read_seconds: float
+    compute_seconds: float
+    write_seconds: float
+    written_bytes: int  # before compression
+    worker: str  # host:process of the worker
+
+    @property
+    def seconds(self) -> float:
+        return self.read_seconds + self.compute_seconds + self.write_seconds
+
+
+@dataclass(frozen=True)
+class BuildStarted:
+    store: str
+    n_tiles: int  # of the whole matrix
+    n_present: int  # done before; n_tiles - n_present are to do
+    tile_bytes: int
+    cells: int  # kernel values to compute
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class TileDone:
+    report: TileReport
+    n_done: int  # of this build, this one included
+    cells: int
+
+
+@dataclass(frozen=True)
+class TileFailed:
+    i: int
+    j: int
+    error: str
+
+
+@dataclass(frozen=True)
+class TileChecked:
+    """One tile of a verification."""
+
+    i: int
+    j: int
+    problem: str | None  # None: it is good
+    n_done: int
+    n_tiles: int
+
+
+@dataclass(frozen=True)
+class BuildFinished:
+    n_computed: int
+    seconds: float
+    tile_seconds: float  # summed over all tiles: reading, computing and writing
+
+
+Event: TypeAlias = BuildStarted | TileDone | TileFailed | TileChecked | BuildFinished
+Listener: TypeAlias = Callable[[Event], None]
+
+
+def silent(_event: Event) -> None:
+    """Nobody listens."""

@@ -1,0 +1,50 @@
+"""How a list of tasks is run: the one thing a build or a stream knows of the machines it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Task, Result]):
+    """What became of one task: its result, or the error of its last try."""
+
+    task: Task
+    result: Result | None
+    error: BaseException | None = None
+
+
+class Executor(Protocol):
+    """Runs one function over many tasks, a bounded number at a time."""
+
+    @property
+    def n_threads(self) -> int:
+        """How many tasks compute at the same time."""
+        ...
+
+    def run(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+    ) -> Iterator[Outcome[Task, Result]]:
+        """One outcome per task, as they complete; a failing task yields its error and stops no other.
+
+        Tasks are drawn lazily, a few per thread ahead. Closing the iterator early abandons what has not started.
+        Raises ClusterError when the cluster itself is lost.
+        """
+        ...
+
+
+@contextmanager
+def closing_early(outcomes: Iterator[Outcome[Task, Result]]) -> Iterator[Iterator[Outcome[Task, Result]]]:
+    """Close the executor's generator at once when the loop is left early: what has not started is abandoned."""
+    try:
+        yield outcomes
+    finally:
+        close = getattr(outcomes, "close", None)
+        if close is not None:
+            close()

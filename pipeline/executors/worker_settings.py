@@ -1,0 +1,36 @@
+"""Dask settings that suit tiles, for every cluster that gramline starts; deploy/local/dask.yaml is the same as a file.
+
+A tile lives in the memory of its task and goes straight to the store; what Dask keeps is a few hundred bytes per task.
+So there is next to nothing to spill, and a worker that is nearly full helps itself by taking no further task.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+PAUSE = 0.85  # of the memory limit: no new task until a tile is written and its memory free
+TERMINATE = 0.95  # the nanny starts the worker anew before the machine has to swap
+
+# Dask owns the cores: one thread per task in every library that would start its own.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
+)
+
+SETTINGS: dict[str, Any] = {
+    "distributed": {
+        "worker": {
+            "memory": {
+                "target": 0.60,  # results that a lazy array keeps go to disk from here on
+                "spill": False,  # by process memory: that is the tile being computed, and cannot be spilled
+                "max-spill": "10GiB",  # a scratch disk has other users
+                "pause": PAUSE,
+                "terminate": TERMINATE,
+            },
+        },
+        "nanny": {"pre-spawn-environ": dict.fromkeys(ONE_THREAD, 1)},
+        "scheduler": {"worker-ttl": "2 minutes"},  # kernels release the GIL, so a silent worker is a lost one
+        # So long has a killed worker process to come back, numerical libraries and all, before a cluster writes it off
+        # for good; Dask's 15 s are too short for a busy machine.
+        "deploy": {"lost-worker-timeout": "5 minutes"},
+    }
+}

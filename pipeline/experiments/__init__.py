@@ -1,0 +1,1 @@
+"""Experiments of the papers, repeated: paper and measured numbers side by side."""

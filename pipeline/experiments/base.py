@@ -1,0 +1,90 @@
+"""What an experiment is: a name, what it needs from the data folder, and a function that gives tables.
+
+Every experiment says where its protocol differs from the paper; a number of a paper stands in its own column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gramline.pipeline.errors import InputError
+
+Cell = str | int | float | None
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Rows of one table of results; `notes` are what a reader must know beside the numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    picture: str | None = None  # an SVG of the same numbers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the picture."""
+        return {key: value for key, value in asdict(self).items() if key != "picture"}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any], picture: str | None = None) -> ResultTable:
+        """The inverse of `to_dict`."""
+        rows = tuple(tuple(row) for row in content["rows"])
+        return cls(content["title"], tuple(content["columns"]), rows, tuple(content["notes"]), picture)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an experiment is given: the data folder, how much of it, a seed, and whom to tell how far it is."""
+
+    data: Path
+    quick: bool = False  # a small version of the same thing, for a first look and for tests
+    seed: int = 0
+    say: Say = field(default=lambda _line: None)
+    scratch: Path = Path()  # where large files may lie while it runs
+
+    def file(self, name: str) -> Path:
+        """A file of the data folder."""
+        path = self.data / name
+        if not path.is_file():
+            raise InputError(f"{path} is not there; --data must name the folder that holds {name}")
+        return path
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One entry of the catalogue; loaded when it is run."""
+
+    name: str
+    title: str
+    home: str  # "module:function" of a function Run -> sequence of tables
+    needs: tuple[str, ...] = ()  # files of the data folder
+    by_name_only: bool = False  # too large to run with all the others
+
+    def missing(self, folder: Path | None) -> list[str]:
+        """Files that it needs and the folder does not hold."""
+        return [name for name in self.needs if folder is None or not (folder / name).is_file()]
+
+    def run(self, run: Run) -> Sequence[ResultTable]:
+        for name in self.needs:
+            run.file(name)
+        module, _, attribute = self.home.partition(":")
+        function: Callable[[Run], Sequence[ResultTable]] = getattr(import_module(module), attribute)
+        return function(run)
+
+
+def shown(cell: Cell) -> str:
+    """A cell for people: four digits, nothing for a value that is not there."""
+    if cell is None or cell != cell:
+        return ""
+    if not isinstance(cell, float):
+        return f"{cell:,}" if isinstance(cell, int) else str(cell)
+    size = abs(cell)
+    if 0 < size < 5e-5:
+        return f"{cell:.0e}"
+    return f"{cell:,.{4 if size < 1 else 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0}f}"

@@ -1,0 +1,67 @@
+"""The one table of experiments."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.experiments.base import Experiment
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "tree-reranking",
+            "Voted perceptron with the subset-tree kernel on n-best parses (Collins and Duffy)",
+            "gramline.pipeline.experiments.tree_reranking:tree_reranking",
+            ("atis/train.trees", "atis/dev.trees"),
+        ),
+        Experiment(
+            "labeling-ner",
+            "Sequence kernel against chain learners on Spanish named entities (Kashima and Tsuboi), and beyond",
+            "gramline.pipeline.experiments.labeling_ner:labeling_ner",
+            ("conll2002_es/esp.train.first300",),
+        ),
+        Experiment(
+            "labeling-usage",
+            "Tree against sequence kernel on made-up sales talk and real dependency trees (Kashima and Tsuboi)",
+            "gramline.pipeline.experiments.labeling_usage:labeling_usage",
+        ),
+        Experiment(
+            "protein",
+            "Secondary structure of proteins: sequence kernels over amino-acid substitutions beside a CRF on windows",
+            "gramline.pipeline.experiments.protein:protein",
+            ("protein_ss/train.tsv", "protein_ss/test.tsv"),
+        ),
+        Experiment(
+            "gpsl",
+            "Gaussian-process labeler on the four CRF++ sets: losses, times, missing labels, calibration",
+            "gramline.pipeline.experiments.gpsl:gpsl",
+        ),
+        Experiment(
+            "zscore-artificial",
+            "Z-score on random hidden Markov models: training sizes, exact against sampled moments (Ricci et al.)",
+            "gramline.pipeline.experiments.zscore_artificial:zscore_artificial",
+        ),
+        Experiment(
+            "zscore-ner",
+            "Z-score, perceptron and CRF on Spanish named entities (Ricci et al.)",
+            "gramline.pipeline.experiments.zscore_ner:zscore_ner",
+            ("conll2002_es/esp.train.first300",),
+        ),
+        Experiment(
+            "scale",
+            "A Gram matrix of 100,000 positions on two workers of 1 GB: time, memory and tile reads at four sizes",
+            "gramline.pipeline.experiments.scale:scale",
+            by_name_only=True,
+        ),
+    )
+}
+
+
+def find_experiment(name: str) -> Experiment:
+    if name not in EXPERIMENTS:
+        near = get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(EXPERIMENTS)}"
+        raise InputError(f"there is no experiment {name!r}; {hint}")
+    return EXPERIMENTS[name]

@@ -1,0 +1,142 @@
+"""The four CRF++ sets as binary feature indices, with the folds that were published for them.
+
+`<set>.tok.gz` holds one token per line, `label<TAB>indices`, a blank line between sentences; `<set>.labels.tsv` names
+the label numbers; every line of a split file is a permutation of the sentence numbers from 1, training ones first.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from gramline.learners.operator import DenseGram
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.experiments.base import Run
+
+FOLDER = "gpstruct"
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Numbers of the training and of the held-out sentences."""
+
+    train: Indices
+    test: Indices
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """Sentences as sets of active features with labels, and the folds of the experiment."""
+
+    sentences: tuple[tuple[tuple[int, ...], ...], ...]
+    labels: tuple[tuple[str, ...], ...]
+    folds: tuple[Fold, ...]
+
+    @cached_property
+    def lengths(self) -> Indices:
+        return np.array([len(sentence) for sentence in self.sentences], np.int64)
+
+    @cached_property
+    def gram(self) -> NDArray[np.float64]:
+        """Linear kernel: the number of features two tokens share, shape (n_tokens, n_tokens)."""
+        tokens = [token for sentence in self.sentences for token in sentence]
+        flat = np.array([feature for token in tokens for feature in token], np.int64)
+        _, columns = np.unique(flat, return_inverse=True)  # most of the declared columns are never used
+        starts = np.cumsum([0, *(len(token) for token in tokens)])
+        matrix = csr_matrix((np.ones(len(flat)), columns, starts), shape=(len(tokens), int(columns.max(initial=0)) + 1))
+        product: NDArray[np.float64] = (matrix @ matrix.T).toarray()
+        return product
+
+    def grams(self, fold: Fold) -> tuple[DenseGram, DenseGram]:
+        """(training Gram, Gram between training and held-out tokens)."""
+        train, test = self._tokens(fold.train), self._tokens(fold.test)
+        lengths, other = self.lengths[fold.train], self.lengths[fold.test]
+        return (
+            DenseGram(self.gram[np.ix_(train, train)], lengths),
+            DenseGram(
+                self.gram[np.ix_(train, test)], lengths, other, col_diagonal=np.diagonal(self.gram)[test].astype(float)
+            ),
+        )
+
+    def labels_of(self, sentences: Indices) -> list[list[str]]:
+        return [list(self.labels[k]) for k in sentences.tolist()]
+
+    def _tokens(self, sentences: Indices) -> Indices:
+        starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        return np.concatenate([np.arange(starts[k], starts[k + 1]) for k in sentences.tolist()])
+
+
+@dataclass(frozen=True)
+class Source:
+    """One set of the data folder."""
+
+    name: str
+    splits: str
+    n_train: int
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(f"{FOLDER}/{name}" for name in (f"{self.name}.tok.gz", f"{self.name}.labels.tsv", self.splits))
+
+    def is_there(self, run: Run) -> bool:
+        return all((run.data / name).is_file() for name in self.files)
+
+    def read(self, run: Run, n_published: int, n_drawn: int) -> FeatureSet:
+        """The sentences the splits use, with so many published folds and as many drawn ones as asked for."""
+        tokens, names, splits = (run.file(name) for name in self.files)
+        published = _splits(splits)[:n_published]
+        if not published:
+            raise InputError(f"{splits} holds no split; every line must be a permutation of the sentence numbers")
+        n_sentences = len(published[0])
+        drawn = [np.random.default_rng([run.seed, k]).permutation(n_sentences) for k in range(n_drawn)]
+        folds = tuple(Fold(order[: self.n_train], order[self.n_train :]) for order in [*published, *drawn])
+        sentences, labels = _sentences(tokens, _label_names(names), n_sentences)
+        return FeatureSet(sentences, labels, folds)
+
+
+def _splits(path: Path) -> list[Indices]:
+    orders = [np.array(line.split(), np.int64) - 1 for line in path.read_text("utf-8").splitlines() if line.strip()]
+    for number, order in enumerate(orders, 1):
+        if not np.array_equal(np.sort(order), np.arange(len(orders[0]))):
+            raise InputError(f"{path}, line {number} is not a permutation of 1 to {len(orders[0])}")
+    return orders
+
+
+def _label_names(path: Path) -> dict[str, str]:
+    lines = path.read_text("utf-8").splitlines()
+    return {line.partition("\t")[0]: line.partition("\t")[2] for line in lines if line}
+
+
+def _sentences(
+    path: Path, names: dict[str, str], n_sentences: int
+) -> tuple[tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[str, ...], ...]]:
+    """The first sentences of the file: their features, and their labels."""
+    sentences: list[list[tuple[int, ...]]] = [[]]
+    labels: list[list[str]] = [[]]
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                if len(sentences) == n_sentences and sentences[-1]:
+                    break
+                if sentences[-1]:
+                    sentences.append([])
+                    labels.append([])
+                continue
+            label, _, features = line.rstrip("\n").partition("\t")
+            if label not in names:
+                raise InputError(f"{path}, line {number} has label number {label!r}, which has no name")
+            sentences[-1].append(tuple(int(feature) for feature in features.split()))
+            labels[-1].append(names[label])
+    if not sentences[-1]:
+        sentences.pop()
+        labels.pop()
+    if len(sentences) < n_sentences:
+        raise InputError(f"{path} holds {len(sentences)} sentences, but its splits name {n_sentences}")
+    return tuple(map(tuple, sentences)), tuple(map(tuple, labels))

@@ -1,0 +1,140 @@
+"""What a run of an experiment leaves: its tables as Parquet, pictures as SVG, and one JSON file that tells all.
+
+The JSON file carries a digest of its content, so that a number changed by hand is noticed when it is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.experiments.base import ResultTable, Run
+
+PROGRAMS = ("numpy", "scipy", "numba", "zarr", "dask", "python-crfsuite")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run of one experiment."""
+
+    name: str
+    title: str
+    command: str
+    seconds: float
+    machine: Mapping[str, str]  # cores, processor and versions of programs
+    tables: tuple[ResultTable, ...]
+    skipped: str | None = None  # why there are no tables
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "experiment": self.name,
+            "title": self.title,
+            "command": self.command,
+            "seconds": round(self.seconds, 1),
+            "machine": dict(self.machine),
+            "skipped": self.skipped,
+            "tables": [table.to_dict() | {"drawing": _hash(table.picture)} for table in self.tables],
+        }
+
+
+def command_line(name: str, run: Run) -> str:
+    """What repeats a run, with the folders left for the reader to name."""
+    parts = ["gramline reproduce", name]
+    parts += ["--data data"] if run.data != Path() else []
+    parts += ["--quick"] if run.quick else []
+    parts += [f"--seed {run.seed}"] if run.seed else []
+    return " ".join(parts)
+
+
+def this_machine() -> dict[str, str]:
+    """Cores, processor and the versions that decide numbers."""
+    found = {"cores": str(len(os.sched_getaffinity(0))), "processor": platform.machine()}
+    found["python"] = platform.python_version()
+    for program in PROGRAMS:
+        try:
+            found[program] = version(program)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def save_record(record: Record, folder: Path) -> list[Path]:
+    """Each table as Parquet, pictures as SVG, everything as one JSON file; returns what was written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for number, table in enumerate(record.tables, 1):
+        columns = [pa.array(_one_type([row[k] for row in table.rows])) for k in range(len(table.columns))]
+        path = folder / f"{record.name}-{number}.parquet"
+        pq.write_table(pa.Table.from_arrays(columns, names=_distinct(table.columns)), path)
+        written.append(path)
+        picture = folder / f"{record.name}-{number}.svg"
+        if table.picture is None:
+            picture.unlink(missing_ok=True)
+        else:
+            picture.write_text(table.picture, "utf-8")
+            written.append(picture)
+    content = record.to_dict()
+    path = folder / f"{record.name}.json"
+    path.write_text(json.dumps(content | {"digest": _digest(content)}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return [*written, path]
+
+
+def load_record(folder: Path, name: str) -> Record | None:
+    """A run that was saved, None when there is none; one that was changed since is refused."""
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return None
+    content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    if content.pop("digest", None) != _digest(content):
+        raise InputError(f"{path} was changed after it was written; run `gramline reproduce {name}` again")
+    tables = []
+    for number, table in enumerate(content["tables"], 1):
+        path = folder / f"{name}-{number}.svg"
+        picture = path.read_text("utf-8") if path.is_file() else None
+        if _hash(picture) != table.get("drawing"):
+            raise InputError(f"{path} is not the picture that was written; run `gramline reproduce {name}` again")
+        tables.append(ResultTable.from_dict(table, picture))
+    return Record(
+        name=content["experiment"],
+        title=content["title"],
+        command=content["command"],
+        seconds=content["seconds"],
+        machine=content["machine"],
+        tables=tuple(tables),
+        skipped=content["skipped"],
+    )
+
+
+def load_records(folder: Path, names: Sequence[str]) -> list[Record]:
+    """The saved runs of these experiments, in their order."""
+    return [record for name in names if (record := load_record(folder, name)) is not None]
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return str(_hash(json.dumps(content, sort_keys=True, ensure_ascii=False)))
+
+
+def _hash(text: str | None) -> str | None:
+    return None if text is None else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """A name that comes again gets a number: readers of Parquet want each only once."""
+    return [name if name not in names[:k] else f"{name} {names[: k + 1].count(name)}" for k, name in enumerate(names)]
+
+
+def _one_type(values: list[Any]) -> list[Any]:
+    """A column that mixes words and numbers is written as words."""
+    kinds = {type(value) for value in values if value is not None}
+    return [None if value is None else str(value) for value in values] if str in kinds else values

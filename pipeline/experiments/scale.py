@@ -1,0 +1,139 @@
+"""The scale run: a matrix that no memory holds, on two workers of 1 GB, at four sizes each twice the last one.
+
+Every size runs in processes of its own, so that each peak of memory belongs to one size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from math import isqrt
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from gramline.pipeline.errors import InputError, RunError
+from gramline.pipeline.experiments.base import Cell, ResultTable, Run
+from gramline.pipeline.experiments.scale_figure import growth_picture
+from gramline.pipeline.experiments.scale_size import CHECKED_TILES, FOLDS, KERNEL, ROUNDS, SizeResult, SizeSettings
+
+LARGEST = 100_000
+SIZES = 4
+QUICK_POSITIONS = 3_000
+LEFT_FREE = 5 * 10**9  # bytes of the disk that others shall keep
+STORED_PER_CELL = 4 / 2 * 1.08  # float32, half of the matrix, diagonal tiles whole, padding
+STAGES = ("plan", "build", "verify", "perceptron", "Z-score", "folds", "report")
+GROWING = ("build", "perceptron", "Z-score", "folds")
+
+
+def scale(run: Run) -> Sequence[ResultTable]:
+    """Time, memory and tile reads of every stage at every size, and how time grows."""
+    if run.quick:
+        largest, sizes, remark = QUICK_POSITIONS, [QUICK_POSITIONS // 2, QUICK_POSITIONS], "a small version"
+    else:
+        free = shutil.disk_usage(run.scratch).free
+        largest = fitting(free)
+        sizes = [largest >> halved for halved in range(SIZES - 1, -1, -1)]
+        remark = f"{free / 1e9:.0f} GB of disk were free, so the largest size is {largest:,} positions"
+    run.say(f"{remark}: {STORED_PER_CELL * largest**2 / 1e9:.1f} GB of tiles, in {run.scratch}")
+    results = []
+    for n_positions in sizes:
+        run.say(f"{n_positions:,} positions")
+        with TemporaryDirectory(prefix="gramline-scale-", dir=run.scratch) as folder:
+            results.append(measured(SizeSettings(n_positions, folder, run.seed), run.say))
+    return [_table(results, remark), _growth(results)]
+
+
+def fitting(free_bytes: int) -> int:
+    """The largest number of positions whose tiles fit into a free disk, up to LARGEST; a round one."""
+    found = min(LARGEST, isqrt(max(0, int((free_bytes - LEFT_FREE) / STORED_PER_CELL))))
+    if found < 1000:
+        raise InputError(
+            f"{free_bytes / 1e9:.1f} GB of disk are free; name a folder with at least {LEFT_FREE / 1e9 + 1:.0f} GB"
+        )
+    return found - found % 1000
+
+
+def measured(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
+    """One size in a process of its own; its lines of progress are passed on."""
+    command = [sys.executable, "-m", "gramline.pipeline.experiments.scale_size", json.dumps(asdict(settings))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        told = []
+        for line in process.stderr:
+            told.append(line.rstrip("\n"))
+            say(told[-1])
+        answer = process.stdout.read()
+    if process.returncode:
+        raise RunError(
+            f"the run of {settings.n_positions:,} positions failed: {told[-1] if told else 'no word of why'}"
+        )
+    return SizeResult(**json.loads(answer))
+
+
+def _table(results: Sequence[SizeResult], remark: str) -> ResultTable:
+    """One column per size."""
+    rows: dict[str, list[Cell]] = {
+        "positions": [size.n_positions for size in results],
+        "full matrix, float32, GB": [4 * size.n_positions**2 / 1e9 for size in results],
+        "tiles": [size.n_tiles for size in results],
+        "stored, GB": [size.stored_bytes / 1e9 for size in results],
+        "million kernel values per second": [size.cells / size.seconds["build"] / 1e6 for size in results],
+    }
+    for part in results[0].peaks:
+        rows[f"peak of the {part}, MB"] = [round(size.peaks[part] / 1e6) for size in results]
+    for stage in STAGES:
+        rows[f"{stage}, s"] = [size.seconds[stage] for size in results]
+    rows["all stages, s"] = [sum(size.seconds[stage] for stage in STAGES) for size in results]
+    for stage in results[0].tile_reads:
+        rows[f"tiles read: {stage}"] = [size.tile_reads[stage] for size in results]
+    rows["iterations of the Z-score"] = [size.iterations for size in results]
+    rows["accuracy over the folds"] = [size.accuracy for size in results]
+    cores = len(os.sched_getaffinity(0))
+    return ResultTable(
+        f"A matrix larger than memory, {cores} cores, 2 workers of 1 GB",
+        ("measure", *(f"{size.n_positions:,}" for size in results)),
+        tuple((name, *values) for name, values in rows.items()),
+        (
+            f"sales-log sentences; SequenceLabeling with {KERNEL.observation!r}, stored in float32, {remark}",
+            f"verify: cells of {CHECKED_TILES} tiles drawn at random are computed anew; perceptron: averaged, "
+            f"{ROUNDS} rounds; folds: {FOLDS} of the same perceptron, every tile read once a round for all of them",
+            "times are by the clock, on a machine that may have had other work; programs are loaded before",
+            "training streams in the client, whose memory grows with the positions (scores, folds, the report), not "
+            "with the matrix; a worker is at "
+            f"{round(results[-1].at_rest['worker'] / 1e6)} MB before its first tile",
+        ),
+    )
+
+
+def _growth(results: Sequence[SizeResult]) -> ResultTable:
+    """Processor time and memory from size to size, and the power of N that fits them."""
+    sizes = [size.n_positions for size in results]
+    lines = {f"{stage}, processor s": [size.busy[stage] for size in results] for stage in GROWING}
+    lines["million kernel values computed"] = [size.cells / 1e6 for size in results]
+    memory = {f"peak of the {part}, MB": [size.peaks[part] / 1e6 for size in results] for part in results[0].peaks}
+    rows: list[tuple[Cell, ...]] = [(name, *values, _power(sizes, values)) for name, values in (lines | memory).items()]
+    return ResultTable(
+        "How time and memory grow",
+        ("measure", *(f"{size:,}" for size in sizes), "power of N"),
+        tuple(rows),
+        (
+            "processor time of all workers and the client, which other work on the machine hardly changes",
+            "power of N: slope of the measure over the positions, both as logarithms; the matrix has 2",
+        ),
+        picture=growth_picture(sizes, _first_is_one(lines | memory)),
+    )
+
+
+def _power(sizes: Sequence[int], values: Sequence[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
+
+
+def _first_is_one(lines: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    return {name: [max(value, 1e-9) / max(values[0], 1e-9) for value in values] for name, values in lines.items()}

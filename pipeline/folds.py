@@ -1,0 +1,145 @@
+"""Which structures are held out when: folds over whole structures, never over positions.
+
+A fold is the sorted array of its held-out structures; everything else trains, except what a fold leaves out on top of
+that: inner folds of a nested selection never see what their outer fold holds out. Folds of one repetition are disjoint
+and cover the corpus, unless they were read from a file, which may hold out anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.pipeline.corpus.textfile import read_lines, shown
+from gramline.pipeline.errors import CorpusError, InputError
+
+Held = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Held-out structures per fold, over a corpus of `n_structures`."""
+
+    n_structures: int
+    held_out: tuple[Held, ...]
+    left_out: tuple[Held, ...] = ()  # per fold, neither trained nor tested on; () when nothing is
+
+    def __post_init__(self) -> None:
+        if self.left_out and len(self.left_out) != len(self.held_out):
+            raise InputError(f"{len(self.left_out)} folds leave structures out, but there are {len(self.held_out)}")
+        for number, held in enumerate(self.held_out):
+            if len(held) == 0:
+                raise InputError(f"fold {number} holds out no structure; use fewer folds")
+            if held.min() < 0 or held.max() >= self.n_structures:
+                raise InputError(
+                    f"fold {number} holds out structure {int(held.max())}, but the corpus has {self.n_structures}"
+                )
+            if len(self.hidden(number)) == self.n_structures:
+                raise InputError(f"fold {number} holds out every structure, so nothing is left to train on")
+
+    def __len__(self) -> int:
+        return len(self.held_out)
+
+    def hidden(self, fold: int) -> Held:
+        """Structures whose labels a fold must not see: held out, or left out."""
+        return np.union1d(self.held_out[fold], self.left_out[fold]) if self.left_out else self.held_out[fold]
+
+    def training(self, fold: int) -> Held:
+        """Structures that train in a fold."""
+        return np.setdiff1d(np.arange(self.n_structures), self.hidden(fold))
+
+    def chosen(self, folds: Sequence[int]) -> Folds:
+        """These folds only."""
+        left = tuple(self.left_out[fold] for fold in folds) if self.left_out else ()
+        return Folds(self.n_structures, tuple(self.held_out[fold] for fold in folds), left)
+
+
+def k_fold(n_structures: int, folds: int, *, seed: int | None = None, repeats: int = 1) -> Folds:
+    """`folds` parts of nearly equal size, in order or (with a seed) shuffled; `repeats` shuffles one after another."""
+    _check_count(n_structures, folds, "structures")
+    if repeats < 1 or (repeats > 1 and seed is None):
+        raise InputError("repeated folds need a seed, and at least one repetition")
+    held: list[Held] = []
+    for repeat in range(repeats):
+        order = np.arange(n_structures)
+        if seed is not None:
+            np.random.default_rng([seed, repeat]).shuffle(order)
+        held.extend(np.sort(part) for part in np.array_split(order, folds))
+    return Folds(n_structures, tuple(held))
+
+
+def grouped(groups: Sequence[Hashable], folds: int, *, seed: int | None = None) -> Folds:
+    """Structures of one group stay together; groups go, largest first, to the smallest fold."""
+    sizes = Counter(groups)
+    _check_count(len(sizes), folds, "groups")
+    names = list(sizes)
+    if seed is not None:
+        np.random.default_rng(seed).shuffle(names)
+    filled = [0] * folds
+    fold_of: dict[Hashable, int] = {}
+    for name in sorted(names, key=lambda name: -sizes[name]):
+        fold_of[name] = int(np.argmin(filled))
+        filled[fold_of[name]] += sizes[name]
+    assigned = np.array([fold_of[name] for name in groups])
+    return Folds(len(groups), tuple(np.flatnonzero(assigned == fold) for fold in range(folds)))
+
+
+def stratified(labels: Sequence[Sequence[str | None]], folds: int, *, seed: int | None = None) -> Folds:
+    """Every label spread over the folds: the rarest labels are dealt first, to the fold that has least of them."""
+    _check_count(len(labels), folds, "structures")
+    counts = [Counter(label for label in structure if label is not None) for structure in labels]
+    totals: Counter[str] = sum(counts, Counter())
+    order = np.arange(len(labels))
+    if seed is not None:
+        np.random.default_rng(seed).shuffle(order)
+    rarest = {k: min((totals[label] for label in counts[k]), default=np.inf) for k in range(len(labels))}
+    have: list[Counter[str]] = [Counter() for _ in range(folds)]
+    sizes = [0] * folds
+    assigned = np.zeros(len(labels), np.int64)
+    for k in sorted(order.tolist(), key=lambda k: rarest[k]):
+        rare = min(counts[k], key=lambda label: (totals[label], label), default=None)
+        fold = min(range(folds), key=lambda f: (have[f][rare] if rare is not None else 0, sizes[f]))
+        assigned[k] = fold
+        have[fold].update(counts[k])
+        sizes[fold] += 1
+    return Folds(len(labels), tuple(np.flatnonzero(assigned == fold) for fold in range(folds)))
+
+
+def from_file(path: str | Path, n_structures: int) -> Folds:
+    """Folds from a JSON file: a list with one list of held-out structure numbers (from 0) per fold."""
+    wanted = "a JSON list of lists of structure numbers"
+    try:
+        content = json.loads("\n".join(read_lines(path)))
+    except CorpusError as error:
+        raise InputError(f"{error}; a fold file is {wanted}") from None
+    except (ValueError, RecursionError) as error:
+        where = (
+            f" ({error})" if isinstance(error, json.JSONDecodeError) else f": line 1 is beyond all measure ({error})"
+        )
+        raise InputError(f"{path} is not {wanted}{where}") from None
+    if not isinstance(content, list) or not content:
+        raise InputError(f"{path} holds no fold; give {wanted}")
+    for number, fold in enumerate(content):
+        if not isinstance(fold, list):
+            raise InputError(f"{path}: fold {number} is not a list; give {wanted}")
+        for entry, structure in enumerate(fold):
+            if type(structure) is not int or not 0 <= structure < n_structures:
+                raise InputError(
+                    f"{path}: fold {number}, entry {entry}: {shown(json.dumps(structure))} is not the number of a "
+                    f"structure (0 to {n_structures - 1})"
+                )
+    try:
+        return Folds(n_structures, tuple(np.unique(np.array(fold, np.int64)) for fold in content))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _check_count(n_items: int, folds: int, what: str) -> None:
+    if not 2 <= folds <= n_items:
+        raise InputError(f"{n_items} {what} can be cut into 2 to {n_items} folds, not {folds}")

@@ -1,0 +1,218 @@
+"""A trained labeler that needs nothing else: learner, kernel and the training structures its predictions rest on.
+
+Saved as one Zarr group of arrays and JSON attributes; nothing in it can run code. Prediction streams: a block of new
+structures against a block of support structures, tile computed, multiplied and dropped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import from_dict
+from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, concatenate
+from gramline.learners.catalogue import learner_from_state
+from gramline.learners.computed_gram import ComputedGram
+from gramline.learners.errors import LearnerError
+from gramline.learners.estimator import Learner
+from gramline.learners.layout import BlockLayout
+from gramline.learners.operator import GramOperator, Matrix
+from gramline.pipeline.array_group import check_format, read_group, write_group
+from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.model_checks import UNREADABLE, check_kernel, check_labels, check_rows, check_state
+from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
+
+FORMAT = "gramline model"
+VERSION = 2  # 1 had no seal on its attributes
+READABLE = (1, 2)
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted learner with what its predictions need.
+
+    A learner on a Gram has a kernel and `support`, its training structures with a nonzero weight, prepared by the
+    kernel. A learner on explicit features has no kernel, and `support` holds no structure, only the vocabulary.
+    """
+
+    learner: Learner
+    kernel: Kernel | None
+    support: Packed
+    counted: Packed | None = None  # symbols and labels of all training positions, for priors that count them
+
+    @classmethod
+    def of(cls, learner: Learner, corpus: Packable | Packed, kernel: Kernel | None = None) -> Model:
+        """The model of a learner that was fitted on this corpus (through this kernel)."""
+        learner.require_fitted()
+        packed = corpus if isinstance(corpus, Packed) else corpus.packed()
+        if learner.learns_from == "corpus":
+            return cls(learner, None, packed.structures(0, 0))
+        if kernel is None:
+            raise LearnerError(f"a model of {type(learner).__name__} needs the kernel of its Gram matrix")
+        # Rows that a store keeps are prepared already; a prior is resolved once, in terms of the corpus it belongs to.
+        prepared = packed if packed.prior is not None else kernel.prepare(packed)
+        lengths = kernel.row_lengths(prepared)
+        needed = learner.support()
+        if len(needed) != lengths.sum():
+            raise LearnerError(
+                f"the learner was trained on {len(needed)} rows, but the corpus has {int(lengths.sum())}; "
+                "give the corpus that its Gram matrix was built from"
+            )
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        is_support = np.zeros(len(lengths), bool)
+        is_support[owner[needed]] = True
+        counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
+        reduced = learner.restricted(np.flatnonzero(is_support[owner]))
+        return cls(reduced, kernel, chosen_structures(prepared, is_support), counted)
+
+    # ---- prediction
+
+    def predict(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> list[list[str]]:
+        """Labels of every structure."""
+        predicted: list[list[str]] = []
+        for part in self._streamed("predict", corpus, block_rows):
+            predicted.extend(part)
+        return predicted
+
+    def decision_scores(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
+        """Scores of every position (for structure kernels: of every structure) and label."""
+        return np.concatenate(list(self._streamed("decision_scores", corpus, block_rows)))
+
+    def predict_proba(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
+        """Probabilities of the labels at every position, from learners that know them."""
+        return np.concatenate(list(self._streamed("predict_proba", corpus, block_rows)))
+
+    def crosses(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Iterator[GramOperator]:
+        """The Gram between the support and each block of new structures, computed tile by tile."""
+        if self.kernel is None:
+            raise LearnerError(f"{type(self.learner).__name__} reads features, not a Gram matrix")
+        like = self.support if self.counted is None else self.counted
+        new = self.kernel.prepare(self._packed(corpus), like=like)
+        layout = BlockLayout.of(self.kernel.row_lengths(new), block_rows)
+        for block in range(layout.n_blocks):
+            structures = layout.structures(block)
+            columns = new.structures(structures.start, structures.stop)
+            yield ComputedGram(self.kernel, self.support, columns, block_rows=block_rows)
+
+    def _streamed(self, method: str, corpus: Packable | Packed, block_rows: int | None) -> Iterator[Any]:
+        function = getattr(self.learner, method, None)
+        if function is None:
+            raise LearnerError(f"{type(self.learner).__name__} cannot tell {method.removeprefix('predict_')}")
+        try:
+            if self.learner.learns_from == "corpus":
+                yield function(self._packed(corpus))
+            else:
+                yield from (function(cross) for cross in self.crosses(corpus, block_rows=block_rows))
+        except AttributeError as error:
+            if error.obj is not self.learner:
+                raise
+            raise LearnerError(f"the learner of this model lacks {error.name!r}; train it again") from None
+
+    def _packed(self, corpus: Packable | Packed) -> Packed:
+        """The new structures in the model's vocabulary."""
+        kind = getattr(corpus, "kind", self.support.kind)
+        if kind != self.support.kind:
+            raise InputError(f"the model is for {self.support.kind}, but the corpus holds {kind}")
+        if not isinstance(corpus, Packed):
+            return corpus.packed(like=self.support)
+        known, given = self.support.vocabulary, corpus.vocabulary
+        for part in ("symbols", "features", "labels"):
+            names = getattr(known, part)
+            if getattr(given, part)[: len(names)] != names:
+                raise InputError(f"the packed corpus has other {part} than the model; pack it with like=model.support")
+        return corpus
+
+    # ---- what it is
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return tuple(getattr(self.learner, "label_names_", self.support.vocabulary.labels))
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, as a small JSON-able dictionary."""
+        return {
+            "learner": self.learner.to_state()[0]["name"],
+            "params": self.learner.to_state()[0]["params"],
+            "kernel": None if self.kernel is None else self.kernel.to_dict(),
+            "kind": self.support.kind,
+            "labels": list(self.label_names),
+            "support_structures": len(self.support),
+            "support_positions": self.support.n_positions,
+        }
+
+    # ---- disk
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model, whole or not at all."""
+        learner, learner_arrays = self.learner.to_state()
+        support, support_arrays = packed_to_arrays(self.support)
+        attributes = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kernel": None if self.kernel is None else self.kernel.to_dict(),
+            "learner": learner,
+            "support": support,
+        }
+        arrays = named_arrays("learner", learner_arrays) | named_arrays("support", support_arrays)
+        if self.counted is not None:
+            arrays |= named_arrays("counted", {"symbols": self.counted.symbols, "labels": self.counted.labels})
+        write_group(path, attributes, arrays, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model that `save` wrote."""
+        attributes, arrays = read_group(path, partial(_check, os.fspath(path)))
+        try:
+            description = attributes["kernel"]
+            kernel = None if description is None else from_dict(description, Kernel)  # type: ignore[type-abstract]
+            check_state(attributes["learner"], arrays_named("learner", arrays))
+            learner = learner_from_state(attributes["learner"], arrays_named("learner", arrays))
+            support = packed_from_arrays(attributes["support"], arrays_named("support", arrays))
+            if kernel is not None:
+                check_kernel(kernel, support)
+                check_rows(learner, int(kernel.row_lengths(support).sum()))
+                check_labels(learner, support)
+            elif learner.learns_from != "corpus":
+                raise LearnerError(f"a {learner.name} needs the kernel of its Gram matrix")
+            counts = arrays_named("counted", arrays)
+            counted = _symbols_and_labels(counts["symbols"], counts["labels"]) if counts else None
+        except UNREADABLE as error:
+            raise StoreError(f"{os.fspath(path)} is a damaged model ({error}); train it again") from None
+        return cls(learner, kernel, support, counted)
+
+
+def _check(path: str, attributes: dict[str, Any], is_sealed: bool | None) -> None:
+    if attributes.get("format") != FORMAT:
+        what = "a Gram matrix, not a model" if "segments" in attributes else "not a model"
+        raise StoreError(f"{path} is {what}; give the path of a model, or train one with `gramline fit`")
+    check_format(path, "a model", attributes.get("version"), READABLE, is_sealed)
+
+
+def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:
+    """The chosen structures, in order."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_chosen, [False]])))
+    runs = [packed.structures(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+    return concatenate(runs) if runs else packed.structures(0, 0)
+
+
+def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:
+    nothing = Features(np.zeros(len(symbols) + 1, np.int64), np.zeros(0, np.int32), None)
+    return PackedSequences(np.array([0, len(symbols)]), symbols, nothing, labels)
+
+
+def named_arrays(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def arrays_named(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    start = f"{prefix}."
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

@@ -1,0 +1,76 @@
+"""Whether what a saved model claims hangs together, checked before its arrays meet a kernel. Knows no files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packed
+from gramline.learners.errors import LearnerError
+from gramline.learners.estimator import Learner
+from gramline.pipeline.packed_checks import check_codes, check_offsets
+
+# What reading a damaged description raises besides our own errors.
+UNREADABLE = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+BESIDES = {"covariance"}  # arrays of a learner's state that are no fitted attributes
+
+
+def check_state(state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """A state sets fitted attributes (`alpha_`) and nothing else of a learner."""
+    for name in [*state.get("fitted", ()), *(set(arrays) - BESIDES)]:
+        if not name.isidentifier() or not name.endswith("_") or name.startswith("_"):
+            raise LearnerError(f"a learner has no fitted attribute {name!r}")
+
+
+def check_kernel(kernel: Kernel, packed: Packed) -> None:
+    """The structures are of the kind that the kernel compares, and coded in its own alphabet where it has one."""
+    if packed.kind != kernel.packed_kind:
+        raise LearnerError(f"the kernel {kernel.name} compares {kernel.packed_kind}, not {packed.kind}")
+    alphabet = getattr(getattr(kernel, "observation", None), "symbols", None)
+    if isinstance(alphabet, tuple):
+        codes = packed.observed
+        check_codes("codes", codes, len(packed.symbols), 0, len(alphabet))
+
+
+def check_labels(learner: Learner, packed: Packed) -> None:
+    """The label names of the learner are those of the structures it was trained on."""
+    names = getattr(learner, "label_names_", None)
+    if names is not None and (not all(isinstance(name, str) for name in names) or len(set(names)) < len(names)):
+        raise LearnerError("the label names of the learner are no distinct strings")
+    among = getattr(learner, "label_kernel_", None)
+    if among is not None and (not isinstance(among, np.ndarray) or among.shape != (len(names or ()),) * 2):
+        raise LearnerError("the label kernel of the learner is no square matrix over its labels")
+    if names is not None and packed.vocabulary.labels and tuple(names) != packed.vocabulary.labels:
+        raise LearnerError("the label names of the learner are not those of its training structures")
+
+
+def check_rows(learner: Learner, n_rows: int) -> None:
+    """One row of every row array per row of the support."""
+    for name in learner.row_arrays:
+        array = getattr(learner, name, None)
+        if isinstance(array, np.ndarray) and (array.ndim == 0 or len(array) != n_rows):
+            raise LearnerError(f"{name!r} has the shape {array.shape} for a support of {n_rows} rows")
+
+
+def check_forest_arrays(arrays: Mapping[str, NDArray[Any]], n_productions: int) -> None:
+    """A graph of subtrees with children before their parents, and weights (or differences) for each subtree."""
+    n_subtrees = len(arrays["productions"])
+    check_codes("productions", arrays["productions"], n_subtrees, 0, n_productions)
+    children = arrays["children"]
+    check_offsets("child_indptr", arrays["child_indptr"], len(children), n_subtrees + 1)
+    check_codes("children", children, len(children), 0, n_subtrees)
+    owners = np.repeat(np.arange(n_subtrees), np.diff(arrays["child_indptr"]))
+    if (children >= owners).any():
+        raise LearnerError(f"subtree {int(owners[np.argmax(children >= owners)])} comes before its children")
+    if "steps" not in arrays:
+        if arrays["weights"].shape != (n_subtrees,):
+            raise LearnerError(f"{n_subtrees} subtrees have weights of shape {arrays['weights'].shape}")
+        return
+    differences, steps = arrays["differences"], arrays["steps"]
+    check_offsets("indptr", arrays["indptr"], len(differences), n_subtrees + 1)
+    check_codes("steps", steps, len(steps), 0, max(1, len(steps)))
+    check_codes("differences", differences, len(arrays["weights"]), 0, int(steps.max(initial=-1)) + 1)

@@ -1,0 +1,71 @@
+"""n-best parsing of a sentence with a clear outcome, whatever happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from time import monotonic
+
+import numpy as np
+
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.parsing.chart_loops import fill_width
+from gramline.pipeline.parsing.grammar import Grammar, Tree
+from gramline.pipeline.parsing.kbest import LazyDerivations, OutOfTimeError
+from gramline.pipeline.parsing.unary_chains import UnaryChains
+
+
+class Parsed(Enum):
+    """What became of a sentence."""
+
+    DONE = "parsed"
+    NO_PARSE = "no parse"
+    OUT_OF_TIME = "out of time"
+
+
+@dataclass(frozen=True)
+class ParseOutcome:
+    """Trees with their log probabilities, best first; empty unless status is DONE."""
+
+    status: Parsed
+    trees: tuple[Tree, ...] = ()
+    scores: tuple[float, ...] = ()
+
+
+class Parser:
+    """Exact n-best parses: a chart of best scores bottom up, then lazy enumeration top down.
+
+    The chart costs O(length^3 * rules) and holds 2 * (length + 1)^2 * symbols numbers.
+    """
+
+    def __init__(self, grammar: Grammar, n: int = 20) -> None:
+        if n < 1:
+            raise InputError(f"at least one parse must be asked for, got {n}")
+        self.grammar = grammar
+        self.n = n
+        self._chains = UnaryChains.of(grammar, n)
+
+    def parse(self, sentence: list[str], seconds: float = np.inf) -> ParseOutcome:
+        """The n best trees of a sentence, or why there are none."""
+        if not sentence:
+            raise InputError("an empty sentence has no parse; remove it")
+        deadline = monotonic() + seconds
+        grammar, n = self.grammar, len(sentence)
+        shape = (n * (n + 1) + 1, len(grammar.symbols))
+        lower, upper = np.full(shape, -np.inf), np.full(shape, -np.inf)
+        active, counts = np.zeros(shape, np.int32), np.zeros(shape[0], np.int64)
+        for i, word in enumerate(sentence):
+            for tag, score in grammar.lexicon.tags(word).items():
+                lower[i * (n + 1) + i + 1, grammar.codes[tag]] = score
+        for width in range(1, n + 1):
+            if monotonic() > deadline:
+                return ParseOutcome(Parsed.OUT_OF_TIME)
+            rules = (grammar.binary, grammar.binary_scores, grammar.left_starts)
+            fill_width(width, n, lower, upper, active, counts, *rules, *self._chains.best)
+        try:
+            found = LazyDerivations(grammar, self._chains, sentence, lower, upper, deadline).best(self.n)
+        except OutOfTimeError:
+            return ParseOutcome(Parsed.OUT_OF_TIME)
+        if not found:
+            return ParseOutcome(Parsed.NO_PARSE)
+        return ParseOutcome(Parsed.DONE, tuple(tree for _, tree in found), tuple(score for score, _ in found))

@@ -1,0 +1,120 @@
+"""A Gram matrix as a picture: cells averaged tile by tile, colours by rank of size, block borders drawn on top."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.layout import GramLayout
+from gramline.pipeline.reporting.charts import picture
+from gramline.pipeline.reporting.markup import Markup, element
+
+CELLS = 360  # of the picture, per side
+BLOCKS = 24  # block rows looked at; a larger matrix is sampled evenly
+PALE, MIDDLE, DARK = (247, 250, 252), (66, 133, 190), (8, 29, 72)
+
+
+class Tiled(Protocol):
+    """What a picture needs of a Gram matrix."""
+
+    @property
+    def layout(self) -> GramLayout: ...
+
+    def tile(self, i: int, j: int) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Thumbnail:
+    """Mean values of cells, and where blocks end, as parts of 0..1."""
+
+    values: NDArray[np.float64]  # shape (cells, cells)
+    borders: tuple[float, ...]
+    n_blocks: int
+    blocks_shown: int
+
+
+def thumbnail(gram: Tiled, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
+    """Downsample a symmetric Gram matrix; every tile of the chosen blocks is read once."""
+    layout = gram.layout.rows
+    chosen = np.unique(np.linspace(0, layout.n_blocks - 1, min(blocks, layout.n_blocks)).round().astype(int))
+    heights = np.diff(layout.block_starts)[chosen]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(heights)])
+    total = int(ends[-1])
+    size = min(cells, total)
+    cell_of = np.arange(total) * size // total  # which cell a row belongs to
+    sums = np.zeros((size, size))
+    for left, i in enumerate(chosen.tolist()):
+        rows = cell_of[ends[left] : ends[left + 1]]
+        for right, j in enumerate(chosen.tolist()[left:], start=left):
+            cols = cell_of[ends[right] : ends[right + 1]]
+            part = _grouped(_grouped(np.asarray(gram.tile(i, j), float), rows, 0), cols, 1)
+            where = np.ix_(np.unique(rows), np.unique(cols))
+            sums[where] += part
+            if left != right:
+                sums.T[where] += part
+    counts = np.bincount(cell_of, minlength=size).astype(float)
+    borders = tuple(float(end / total) for end in ends[1:-1])
+    return Thumbnail(sums / np.outer(counts, counts), borders, layout.n_blocks, len(chosen))
+
+
+def heatmap(small: Thumbnail, side: int = 420) -> Markup:
+    """The picture: an inline PNG under the borders of the blocks."""
+    encoded = base64.b64encode(png(coloured(small.values))).decode()
+    image = element(
+        "image",
+        href=f"data:image/png;base64,{encoded}",
+        x=0,
+        y=0,
+        width=side,
+        height=side,
+        preserveAspectRatio="none",
+        style="image-rendering:pixelated",
+    )
+    lines = []
+    for border in small.borders:
+        at = f"{border * side:.1f}"
+        lines.append(element("line", x1=at, y1=0, x2=at, y2=side, stroke="#ff8c1a", stroke_width=1.4))
+        lines.append(element("line", x1=0, y1=at, x2=side, y2=at, stroke="#ff8c1a", stroke_width=1.4))
+    frame = element("rect", x=0.5, y=0.5, width=side - 1, height=side - 1, fill="none", stroke="#5b6b7d")
+    return picture(side, side, "heat map of the Gram matrix, with the borders of its blocks", image, *lines, frame)
+
+
+def coloured(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Colours by rank, so that few huge values do not hide all others; equal values get equal colours."""
+    distinct, place = np.unique(values, return_inverse=True)
+    counts = np.bincount(place.ravel())
+    rank = (np.cumsum(counts) - counts / 2) / values.size
+    share = rank[place].reshape(values.shape)[..., None]
+    stops = np.array([PALE, MIDDLE, DARK], float)
+    low = stops[0] + (stops[1] - stops[0]) * np.minimum(2 * share, 1.0)
+    mixed = np.where(share <= 0.5, low, stops[1] + (stops[2] - stops[1]) * (2 * share - 1))
+    if len(distinct) == 1:
+        mixed = np.broadcast_to(stops[1], (*values.shape, 3))
+    pixels: NDArray[np.uint8] = mixed.round().astype(np.uint8)
+    return pixels
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """An RGB picture of shape (height, width, 3) as a PNG file."""
+    height, width, _ = pixels.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # 0: unfiltered
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = zlib.compress(rows.tobytes(), 9)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def _grouped(block: NDArray[np.float64], groups: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
+    """Sums over runs of equal group numbers."""
+    starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    summed: NDArray[np.float64] = np.add.reduceat(block, starts, axis=axis)
+    return summed

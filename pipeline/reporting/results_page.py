@@ -1,0 +1,95 @@
+"""Saved experiments as Markdown: a page of all of them, or single tables between two marks of another page.
+
+A mark is a line `<!-- results: NAME NUMBER -->`; what stands between it and `<!-- end -->` belongs to the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.experiments.base import ResultTable, shown
+from gramline.pipeline.experiments.record import Record
+
+MARKED = re.compile(r"(<!-- results: ([a-z-]+) (\d+) -->\n).*?(<!-- end -->)", re.DOTALL)
+WIDTH = 120
+BEGINNING = """# Results
+
+This page is written by `gramline reproduce` from the runs saved in [{folder}]({folder}); a test compares the two. Every
+number is computed in the run; what is drawn follows from the seed. Times are of a machine that had other work to do.
+"""
+
+
+def update_page(path: Path, records: Sequence[Record], pictures: str) -> None:
+    """Replace the marked tables of a page; a page without marks is written anew."""
+    before = path.read_text("utf-8") if path.is_file() else ""
+    path.write_text(page_text(before, records, pictures), "utf-8")
+
+
+def page_text(before: str, records: Sequence[Record], pictures: str) -> str:
+    """What `update_page` makes of a page; `pictures` is the folder of the saved runs as seen from there."""
+    if not MARKED.search(before):
+        return whole_page(records, pictures)
+    found = {record.name: record for record in records}
+
+    def replaced(match: re.Match[str]) -> str:
+        begin, name, number, end = match.groups()
+        if name not in found:
+            return match.group()
+        tables = found[name].tables
+        if not 1 <= int(number) <= len(tables):
+            raise InputError(f"the page asks for table {number} of {name}, which has {len(tables)}")
+        table = tables[int(number) - 1]
+        return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{end}"
+
+    return MARKED.sub(replaced, before)
+
+
+def whole_page(records: Sequence[Record], pictures: str) -> str:
+    parts = [BEGINNING.format(folder=pictures)]
+    parts += [f"* [{record.name}](#{record.name}): {record.title}" for record in records]
+    for record in records:
+        parts.append(f"\n## {record.name}\n\n{record.title}.\n\n```\n{record.command}\n```\n")
+        if record.skipped is not None:
+            parts.append(f"{record.skipped}\n")
+        for number, table in enumerate(record.tables, 1):
+            parts.append(f"### {table.title}\n\n{markdown(table)}")
+            if table.picture is not None:
+                parts.append(f"![{table.title}]({pictures}/{record.name}-{number}.svg)\n")
+        machine = ", ".join(f"{name} {value}" for name, value in record.machine.items())
+        parts.append(f"Took {record.seconds:,.0f} s; {machine}.")
+    return "\n".join(parts) + "\n"
+
+
+def markdown(table: ResultTable) -> str:
+    """The table with its notes; columns of numbers to the right."""
+    numbers = [_is_numeric(table, k) for k in range(len(table.columns))]
+    lines = [
+        "| " + " | ".join(_escaped(column) for column in table.columns) + " |",
+        "|" + "|".join("---:" if is_number else "---" for is_number in numbers) + "|",
+    ]
+    lines += ["| " + " | ".join(_escaped(shown(cell)) for cell in row) + " |" for row in table.rows]
+    if table.notes:
+        lines += ["", *(_wrapped(note) for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _is_numeric(table: ResultTable, column: int) -> bool:
+    cells = [row[column] for row in table.rows if row[column] is not None]
+    return bool(cells) and not any(isinstance(cell, str) for cell in cells)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _wrapped(note: str) -> str:
+    lines, line = [], "*"
+    for word in note.split():
+        if len(line) + len(word) + 1 > WIDTH:
+            lines.append(line)
+            line = " "
+        line += f" {word}"
+    return "\n".join([*lines, line])

@@ -1,0 +1,189 @@
+"""From the folder of a run to its report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from gramline.learners.metrics import evaluate
+from gramline.pipeline.descriptions import describe, setting_names
+from gramline.pipeline.errors import RunError, StoreError
+from gramline.pipeline.reporting.content import Report, Sentence, SettingRow, TileTimes
+from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
+from gramline.pipeline.reporting.page import page
+from gramline.pipeline.reporting.whole_file import write_whole
+from gramline.pipeline.results import RunFolder
+from gramline.pipeline.stored_gram import StoredGram
+
+NAME = "report.html"
+
+
+def write_run_report(run: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Path:
+    """Write the page of a finished run; into its folder unless told otherwise."""
+    folder = RunFolder.existing(run)
+    target = folder.path / NAME if output is None else Path(output)
+    write_page(run_report(folder), target)
+    return target
+
+
+def write_page(report: Report, target: Path) -> None:
+    write_whole(target, page(report))
+
+
+def run_report(folder: RunFolder) -> Report:
+    """Everything the page shows, read from the run (and, for the picture, from its first Gram matrix)."""
+    summary = folder.read_json("results.json")
+    best, metric = summary["best"], summary["metric"]
+    names = setting_names(summary["settings"])
+    rows = [
+        SettingRow(
+            name=names[number],
+            kernel=describe(setting["kernel"]),
+            scores={key: scores["folds"] for key, scores in setting["scores"].items()},
+            p=setting["behind_best"]["p"],
+        )
+        for number, setting in enumerate(summary["settings"])
+    ]
+    sentences = _sentences(folder, best)
+    sure, confidences = _confidences(folder, summary)
+    compared = evaluate([s.gold for s in sentences], [s.predicted for s in sentences], dummy=summary["dummy"])
+    gram, caption = _picture(summary, best)
+    score = summary["settings"][best]["scores"][metric]
+    return Report(
+        title=f"Cross-validation of {Path(summary['source']).name}",
+        subtitle=(
+            f"{summary['structures']:,} structures, {summary['positions']:,} positions, {len(summary['labels'])} "
+            f"labels; {len(rows)} setting{'s' * (len(rows) != 1)} on {len(summary['folds']['held_out'])} folds"
+        ),
+        cards={
+            "best setting": names[best],
+            metric.replace("_", " "): f"{score['mean']:.4f} ± {score['deviation']:.4f}",
+            "problems": f"{summary['problems']['total']:,}",
+            "Gram matrices": f"{len(summary['stores'])}",
+            "tiles computed": f"{len(folder.tiles()):,}",
+            "last run": f"{summary['seconds']:.1f} s",
+        },
+        metric=metric,
+        settings=rows,
+        best=best,
+        curves=_curves(folder, summary, names),
+        labels=compared.labels,
+        confusion=compared.confusion,
+        sentences=sentences,
+        confidences=confidences,
+        confident=names[sure] if confidences else "",
+        gram=gram,
+        gram_caption=caption,
+        tiles=tile_times(folder.tiles(), 4 if summary["dtype"] == "float32" else 8),
+        passes=[unit for unit in summary["units"] if unit.get("tile_reads")],
+        nested=summary["nested"],
+        parameters=_parameters(summary),
+        versions=summary["versions"],
+        job_file=folder.read_json("run.json").get("job_file"),
+    )
+
+
+def tile_times(tiles: Sequence[Mapping[str, Any]], itemsize: int = 8) -> TileTimes | None:
+    """Timings as the build's events told them; None when no tile was computed."""
+    if not tiles:
+        return None
+    written = sum(tile["written_bytes"] for tile in tiles)
+    return TileTimes(
+        read=[tile["read_seconds"] for tile in tiles],
+        compute=[tile["compute_seconds"] for tile in tiles],
+        write=[tile["write_seconds"] for tile in tiles],
+        written_bytes=written,
+        cells=written // itemsize,
+        n_workers=len({tile["worker"] for tile in tiles}),
+    )
+
+
+def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
+    """Held-out structures of one setting; a structure held out several times is there several times."""
+    structures = pq.read_table(folder.structures_path).to_pylist()
+    table = pq.read_table(folder.path / "predictions.parquet", filters=[("setting", "=", setting)])
+    found: dict[tuple[int, int], list[str]] = {}
+    columns = [table.column(name).to_pylist() for name in ("fold", "structure", "predicted")]
+    for fold, structure, predicted in zip(*columns, strict=True):
+        found.setdefault((fold, structure), []).append(predicted)
+    return [
+        Sentence(
+            name=f"structure {structures[k]['id']} (fold {fold})",
+            tokens=structures[k]["tokens"],
+            gold=structures[k]["labels"],
+            predicted=labels,
+        )
+        for (fold, k), labels in found.items()
+    ]
+
+
+def _confidences(folder: RunFolder, summary: Mapping[str, Any]) -> tuple[int, list[tuple[float, bool]]]:
+    """Of the best setting that knows probabilities: which it is, and (confidence, was it right) of every position."""
+    table = pq.read_table(folder.path / "predictions.parquet", filters=[("confidence", ">=", 0.0)])
+    known: set[Any] = set(table.column("setting").to_pylist())
+    if not known:
+        return -1, []
+    metric = summary["metric"]
+    sign = -1.0 if metric == "hamming_loss" else 1.0
+    chosen = max(sorted(known), key=lambda k: sign * summary["settings"][k]["scores"][metric]["mean"])
+    columns = [table.column(name).to_pylist() for name in ("setting", "gold", "predicted", "confidence")]
+    return chosen, [
+        (confidence, gold == predicted)
+        for setting, gold, predicted, confidence in zip(*columns, strict=True)
+        if setting == chosen and gold is not None
+    ]
+
+
+def _curves(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+    """Mean over folds of every trace, as far as every fold has it."""
+    digests: dict[str, Sequence[str]] = summary.get("digests", {})
+    traces: dict[str, dict[str, list[float]]] = {}
+    known = {digest: trace for unit in folder.unit_details() for digest, trace in unit["traces"].items()}
+    for number, name in enumerate(names):
+        folds = [known[digest] for digest in digests.get(str(number), ()) if digest in known]
+        for trace in dict.fromkeys(key for fold in folds for key in fold):
+            lines = [fold[trace] for fold in folds if trace in fold]
+            longest = max(map(len, lines))
+            # A training that stopped early stays where it ended.
+            padded = [line + [line[-1]] * (longest - len(line)) for line in lines]
+            traces.setdefault(trace, {})[name] = np.mean(padded, axis=0).tolist()
+    return traces
+
+
+def _picture(summary: Mapping[str, Any], best: int) -> tuple[Thumbnail | None, str]:
+    kernel = summary["settings"][best]["kernel"]
+    stores = sorted(summary["stores"], key=lambda store: store["kernel"] != kernel)
+    if not stores:
+        return None, ""
+    try:
+        small = thumbnail(StoredGram.open(stores[0]["path"]))
+    except (StoreError, RunError):
+        return None, ""  # the store was cleared away since; everything else is in the run
+    shown = f", {small.blocks_shown} of them shown" if small.blocks_shown < small.n_blocks else ""
+    return small, (
+        f"{describe(stores[0]['kernel'])}: {stores[0]['shape'][0]:,} rows in {small.n_blocks} blocks{shown}; "
+        "darker is larger (by rank), lines are borders of blocks."
+    )
+
+
+def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
+    folds = {key: value for key, value in summary["folds"].items() if key != "held_out" and value not in (None, False)}
+    found = {
+        "source": str(summary["source"]),
+        "fingerprint": str(summary["fingerprint"]),
+        "folds": ", ".join(f"{key}={value}" for key, value in folds.items()),
+        "inner folds": str(summary["inner_folds"] or "none"),
+        "metric": str(summary["metric"]),
+        "label that carries nothing": str(summary["dummy"]),
+        "numbers": str(summary["dtype"]),
+    }
+    kernels = dict.fromkeys(describe(setting["kernel"]) for setting in summary["settings"] if setting["kernel"])
+    found |= {f"kernel {number}": kernel for number, kernel in enumerate(kernels)}
+    for store in summary["stores"]:
+        found.setdefault("Gram matrix", store["path"])
+    return found

@@ -1,0 +1,116 @@
+"""What runs on a worker: one tile computed and written. The store is opened once per process, blocks are cached."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from time import perf_counter
+from typing import Generic, TypeVar
+
+from gramline.kernels.errors import KernelOverflowError
+from gramline.kernels.packing import Packed
+from gramline.learners.blas_threads import one_blas_thread
+from gramline.pipeline.errors import StoreError
+from gramline.pipeline.events import TileReport
+from gramline.pipeline.plan import TileTask
+from gramline.pipeline.store import TileStore
+
+STORES_KEPT = 4
+BLOCK_CACHE_BYTES = 64_000_000  # of corpus blocks kept per process, besides those in use
+
+
+Entry = TypeVar("Entry")
+
+
+class Cache(Generic[Entry]):
+    """The last few things asked for, by key; safe from many threads, each thing made by one of them only."""
+
+    def __init__(self, capacity: int, weigh: Callable[[Entry], int] = lambda _entry: 1) -> None:
+        """Keeps entries of at most `capacity` weight together, and always the latest one."""
+        self._capacity, self._weigh = capacity, weigh
+        self._entries: OrderedDict[Hashable, tuple[Entry, int]] = OrderedDict()
+        self._weight = 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Entry]) -> Entry:
+        with self._lock:
+            if key not in self._entries:
+                made = make()
+                self._entries[key] = made, self._weigh(made)
+                self._weight += self._entries[key][1]
+                while self._weight > self._capacity and len(self._entries) > 1:
+                    _, (_, weight) = self._entries.popitem(last=False)
+                    self._weight -= weight
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._weight = 0
+
+
+def _packed_bytes(packed: Packed) -> int:
+    return sum(array.nbytes for array in packed.arrays().values())
+
+
+_stores: Cache[TileStore] = Cache(STORES_KEPT)
+_blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, _packed_bytes)
+
+
+def compute_tile(task: TileTask) -> TileReport:
+    """Compute a tile from two blocks of the store's own corpora, and write it as one whole chunk."""
+    begin = perf_counter()
+    store = planned_store(task.store, task.identity)
+    rows = cached_block(store, task.i, of_columns=False)
+    cols = cached_block(store, task.j, of_columns=not store.layout.is_symmetric)
+    loaded = perf_counter()
+    with one_blas_thread():
+        try:
+            tile = store.kernel.tile(rows, cols, store.tiles.dtype)
+        except KernelOverflowError as error:
+            raise _in_corpus_numbers(error, store, task) from None
+    computed = perf_counter()
+    store.write_tile(task.i, task.j, tile)
+    written = perf_counter()
+    return TileReport(
+        task.i,
+        task.j,
+        loaded - begin,
+        computed - loaded,
+        written - computed,
+        store.tiles.tile_bytes,
+        f"{socket.gethostname()}:{os.getpid()}",
+    )
+
+
+def planned_store(url: str, identity: str) -> TileStore:
+    """The store of a plan, opened once per process; one that changed since it was planned is refused."""
+    store = _stores.get((url, identity), lambda: TileStore(url))
+    if store.identity != identity:
+        _stores.clear()
+        raise StoreError(f"{url} was replaced meanwhile; run the command again")
+    return store
+
+
+def cached_block(store: TileStore, block: int, *, of_columns: bool) -> Packed:
+    """A block of the store's corpora, kept for the next tiles."""
+    return _blocks.get(
+        (store.url, store.identity, of_columns, block), lambda: store.read_block(block, of_columns=of_columns)
+    )
+
+
+def _in_corpus_numbers(error: KernelOverflowError, store: TileStore, task: TileTask) -> KernelOverflowError:
+    """The error with the structures counted in their corpora instead of in the blocks of this tile."""
+    message, *pair = error.args
+    if len(pair) != 2:
+        return error
+    row = int(pair[0]) + store.layout.rows.structures(task.i).start
+    col = int(pair[1]) + store.layout.cols.structures(task.j).start
+    local = f"structure {pair[0]} and structure {pair[1]}"
+    columns = "structure" if store.layout.is_symmetric else "structure (second corpus)"
+    text = str(message).replace(local, f"structure {row} and {columns} {col}")
+    return KernelOverflowError(text, row, col)

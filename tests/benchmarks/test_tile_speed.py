@@ -1,0 +1,144 @@
+"""Tiles against what the memory allows: cells per second as a share of a plain copy of the same tile, on one core.
+
+The copy goes into an array that is there already; a tile always comes in new memory, which costs it as much again as
+half a copy. Times are of the thread, so that other work on the machine disturbs less; the median of several.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics.pairwise import polynomial_kernel
+
+from gramline.kernels import EmpiricalPrior, Gaussian, Identity, Linear, Polynomial, SequenceLabeling
+from gramline.kernels.packing import Packed
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.features import spelling
+
+LABELS = ("B", "I", "O")
+COPY_SHARES = {"spelling": 0.15, "identity": 0.2, "gappy": 0.06}
+PEERS = ("scikit-learn polynomial_kernel", "sparse product, then the power")  # the observation kernel, no recursion
+
+
+def sentences(rng: np.random.Generator, n_tokens: int) -> list[list[str]]:
+    """Made-up text: 5000 words of syllables, the n-th most frequent drawn in proportion to 1/n, some capitalised."""
+    syllables = [consonant + vowel for consonant in "bcdfglmnprst" for vowel in "aeiou"]
+    words = ["".join(rng.choice(syllables, size=rng.integers(1, 5))) for _ in range(5000)]
+    share = 1 / np.arange(1, len(words) + 1)
+    text = [words[code] for code in rng.choice(len(words), size=n_tokens, p=share / share.sum())]
+    text = [word.capitalize() if rng.random() < 0.1 else word for word in text]
+    bounds = [0]
+    while bounds[-1] < n_tokens:
+        bounds.append(min(n_tokens, bounds[-1] + int(rng.integers(5, 40))))
+    return [text[a:b] for a, b in pairwise(bounds)]
+
+
+def with_neighbours(sentence: list[str]) -> list[list[str]]:
+    """The spelling of every word, and that of the words beside it."""
+    padded = ["", *sentence, ""]
+    return [
+        [f"{name}[{shift}]" for shift in (-1, 0, 1) for name in spelling(padded[i + shift])]
+        for i in range(1, len(padded) - 1)
+    ]
+
+
+def blocks(n_tokens: int, features: Callable[[list[str]], list[list[str]]] | None = None) -> tuple[Packed, Packed]:
+    """Two packed blocks of `n_tokens` positions with random labels."""
+    rng = np.random.default_rng(7)
+    corpora = []
+    for _ in range(2):
+        text = sentences(rng, n_tokens)
+        labels = [list(rng.choice(LABELS, size=len(sentence))) for sentence in text]
+        corpora.append(Corpus.from_sequences([features(s) for s in text] if features else text, labels))
+    rows = corpora[0].packed()
+    return rows, corpora[1].packed(like=rows)
+
+
+def sparse(packed: Packed, n_features: int) -> csr_matrix:
+    features = packed.features
+    values = np.ones(len(features.indices))
+    return csr_matrix((values, features.indices, features.indptr), shape=(len(features), n_features))
+
+
+def seconds(function: Callable[[], object], times: int) -> float:
+    """Median time of the thread after one call to warm up."""
+    function()
+    taken = []
+    for _ in range(times):
+        begin = time.thread_time()
+        function()
+        taken.append(time.thread_time() - begin)
+    return float(np.median(taken))
+
+
+def seconds_per_tile(n_tokens: int, times: int) -> dict[str, float]:
+    """Every tile of the comparison, and the copies they are compared with."""
+    spelled, plain = blocks(n_tokens, with_neighbours), blocks(n_tokens)
+    kernels = {
+        "spelling": (SequenceLabeling(0.01, observation=Polynomial(degree=2)), spelled),
+        "spelling normalized": (SequenceLabeling(0.8, observation=Polynomial(degree=2, normalized=True)), spelled),
+        "spelling linear": (SequenceLabeling(0.1, observation=Linear()), spelled),
+        "spelling gaussian": (SequenceLabeling(0.8, observation=Gaussian(0.05)), spelled),
+        "identity": (SequenceLabeling(0.8, observation=Identity()), plain),
+        "identity empirical prior": (SequenceLabeling(0.8, prior=EmpiricalPrior()), plain),
+        "gappy": (SequenceLabeling(0.8, gap=0.5), plain),
+    }
+    taken = {}
+    source = np.random.default_rng(0).random((n_tokens, n_tokens))
+    target = np.empty_like(source)
+    taken["copy"] = seconds(lambda: np.copyto(target, source), times)
+    taken["copy into new memory"] = seconds(source.copy, times)
+    for name, (kernel, (rows, cols)) in kernels.items():
+        left = kernel.prepare(rows)
+        right = kernel.prepare(cols, like=left)
+        for dtype in (np.float64, np.float32):
+            label = name if dtype is np.float64 else f"{name}, float32"
+            taken[label] = seconds(lambda k=kernel, a=left, b=right, d=dtype: k.tile(a, b, d), times)
+    n_features = len(spelled[1].vocabulary.features)
+    left_matrix, right_matrix = (sparse(packed, n_features) for packed in spelled)
+    taken["scikit-learn polynomial_kernel"] = seconds(
+        lambda: polynomial_kernel(left_matrix, right_matrix, degree=2, gamma=1.0, coef0=1.0), max(1, times // 3)
+    )
+    taken["sparse product, then the power"] = seconds(
+        lambda: ((left_matrix @ right_matrix.T).toarray() + 1.0) ** 2, max(1, times // 3)
+    )
+    return taken
+
+
+def test_scikit_learn_computes_the_same_observation_kernel() -> None:
+    rows, cols = blocks(96, with_neighbours)
+    n_features = len(cols.vocabulary.features)
+    ours = np.empty((96, 96))
+    Polynomial(degree=2).strips(rows, cols).fill(0, 96, ours)
+    np.testing.assert_allclose(
+        ours, polynomial_kernel(sparse(rows, n_features), sparse(cols, n_features), degree=2, gamma=1.0, coef0=1.0)
+    )
+    assert 25 < len(rows.features.indices) / 96 < 45
+
+
+def test_every_timed_tile_computes() -> None:
+    taken = seconds_per_tile(64, times=1)
+    assert len(taken) == 18
+    assert min(taken.values()) >= 0
+
+
+@pytest.mark.benchmark
+def test_share_of_a_copy(capsys: pytest.CaptureFixture[str]) -> None:
+    taken = seconds_per_tile(2048, times=9)
+    lines = [f"{'2048 x 2048 tile':34}{'ms':>9}{'share of copy':>15}{'of new copy':>13}"]
+    for name, value in taken.items():
+        shares = (taken["copy"] / value, taken["copy into new memory"] / value)
+        lines.append(f"{name:34}{1000 * value:9.2f}{shares[0]:15.2f}{shares[1]:13.2f}")
+    times = {name: taken[name] / taken["spelling"] for name in PEERS}
+    lines += [f"spelling tile against {name}: {value:.1f} times as fast" for name, value in times.items()]
+    with capsys.disabled():
+        sys.stdout.write("\n" + "\n".join(lines) + "\n")
+    for name, share in COPY_SHARES.items():
+        assert taken["copy"] / taken[name] >= share, name
+    assert min(times.values()) > 1

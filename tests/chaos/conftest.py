@@ -1,0 +1,36 @@
+"""One undisturbed build, and the table that all tests of this folder add to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chaos.reliability import Ledger
+from chaos.undisturbed import Calm
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.fixture(scope="session")
+def ledger() -> Iterator[Ledger]:
+    """Printed at the end; RELIABILITY=README.md, as `make chaos` has it, also keeps the table there."""
+    found = Ledger()
+    yield found
+    if found.rows and os.environ.get("RELIABILITY"):
+        sys.stdout.write(f"\n\n{found.table()}\n")
+        found.write(README.parent / os.environ["RELIABILITY"])
+
+
+@pytest.fixture(scope="session")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    """Small: seconds under any fault."""
+    return Calm.of(tmp_path_factory.mktemp("calm"), n_structures=40, seed=7)
+
+
+@pytest.fixture(scope="session")
+def long_calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    """Large enough that a fault hits its middle."""
+    return Calm.of(tmp_path_factory.mktemp("long"), n_structures=130, seed=8)

@@ -1,0 +1,63 @@
+"""The table of faults: what was done, how often, what it cost. `make chaos` prints it, and keeps it in the README."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BEGIN, END = "<!-- reliability: written by make chaos -->", "<!-- end of reliability -->"
+HEAD = ("fault", "times", "tiles lost", "wrong tiles", "seconds to recover")
+
+
+@dataclass
+class Row:
+    """One kind of fault."""
+
+    fault: str
+    times: int = 0
+    lost: int = 0
+    wrong: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+    def cells(self) -> tuple[str, ...]:
+        slowest = f"{max(self.seconds):.1f}" if self.seconds else "-"
+        return self.fault, str(self.times), str(self.lost), str(self.wrong), slowest
+
+
+class Ledger:
+    """Collects rows while the tests run."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+
+    def note(self, fault: str, *, times: int = 1, lost: int = 0, wrong: int = 0, seconds: float | None = None) -> None:
+        """Add to the row of a fault; `seconds` from the fault to the next finished tile, or to the repaired store."""
+        row = self.rows.setdefault(fault, Row(fault))
+        row.times, row.lost, row.wrong = row.times + times, row.lost + lost, row.wrong + wrong
+        if seconds is not None:
+            row.seconds.append(seconds)
+
+    def table(self) -> str:
+        """For a terminal."""
+        rows = [HEAD, *(row.cells() for row in self.rows.values())]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(HEAD))]
+        return "\n".join(
+            row[0].ljust(widths[0])
+            + "".join(f"  {cell.rjust(width)}" for cell, width in zip(row[1:], widths[1:], strict=True))
+            for row in rows
+        )
+
+    def markdown(self) -> str:
+        rows = [HEAD, ("---", *["--:"] * (len(HEAD) - 1)), *(row.cells() for row in self.rows.values())]
+        return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+    def write(self, path: Path) -> None:
+        """Put the table between its marks; what stands around them is left alone."""
+        text = path.read_text("utf-8")
+        before, mark, rest = text.partition(BEGIN)
+        if not mark or END not in rest:
+            raise ValueError(f"{path} has no place for the table: {BEGIN} ... {END}")
+        after = rest.partition(END)[2]
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(f"{before}{BEGIN}\n{self.markdown()}\n{END}{after}", "utf-8")
+        partial.replace(path)

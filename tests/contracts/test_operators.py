@@ -1,0 +1,144 @@
+"""What every Gram operator must do: the same tests over the matrix in memory and the stored one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gram_samples import KERNEL, WITH_PRIOR, corpus
+from tolerances import assert_close
+
+from gramline.kernels import SequenceLabeling
+from gramline.learners.errors import LearnerError
+from gramline.learners.operator import DenseGram, GramOperator
+from gramline.pipeline import Corpus, build_gram
+
+Make = Callable[[SequenceLabeling, Corpus, Corpus | None], GramOperator]
+BLOCK_ROWS = 9
+
+
+@pytest.fixture(scope="module", params=["dense", "stored", "stored float32", "compressed"])
+def make(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """A maker of operators; equal arguments give the same one, so that each is built once."""
+    made: dict[object, GramOperator] = {}
+    folder = tmp_path_factory.mktemp("operators")
+
+    def build(kernel: SequenceLabeling, rows: Corpus, cols: Corpus | None = None) -> GramOperator:
+        key = (kernel, rows.fingerprint, cols and cols.fingerprint)
+        if key not in made:
+            made[key] = _operator(request.param, kernel, rows, cols, folder / str(len(made)))
+        return made[key]
+
+    return build
+
+
+def _operator(name: str, kernel: SequenceLabeling, rows: Corpus, cols: Corpus | None, path: Path) -> GramOperator:
+    if name == "dense":
+        return DenseGram.of(kernel, rows, cols, block_rows=BLOCK_ROWS)
+    dtype = "float32" if "float32" in name else "float64"
+    compression = "lz4" if name == "compressed" else None
+    return build_gram(kernel, rows, path, other=cols, block_rows=BLOCK_ROWS, dtype=dtype, compression=compression)
+
+
+ROWS, COLS = corpus(10), corpus(6, seed=3)
+SYMMETRIC = KERNEL.gram(ROWS)
+CROSS = KERNEL.gram(ROWS, COLS)
+
+
+def close(gram: GramOperator, actual: object, expected: object) -> None:
+    """To the rounding of what is stored."""
+    stored_single = gram.tile(0, 0).dtype == np.float32
+    assert_close(np.asarray(actual, np.float32) if stored_single else actual, expected)
+
+
+def weights(n_rows: int, n_columns: int = 3) -> np.ndarray:  # type: ignore[type-arg]
+    return np.random.default_rng(1).normal(size=(n_rows, n_columns))
+
+
+def test_shape_and_layout_agree(make: Make) -> None:
+    gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
+    assert gram.shape == gram.layout.shape == SYMMETRIC.shape
+    assert cross.shape == cross.layout.shape == CROSS.shape
+    assert gram.layout.is_symmetric
+    assert not cross.layout.is_symmetric
+    assert gram.layout.rows.n_blocks > 3
+
+
+def test_tiles_are_blocks_of_the_full_matrix(make: Make) -> None:
+    for gram, matrix in ((make(KERNEL, ROWS, None), SYMMETRIC), (make(KERNEL, ROWS, COLS), CROSS)):
+        for i in range(gram.layout.rows.n_blocks):
+            for j in range(gram.layout.cols.n_blocks):
+                close(gram, gram.tile(i, j), matrix[gram.layout.rows.rows(i), gram.layout.cols.rows(j)])
+
+
+@pytest.mark.parametrize("chosen", [None, [2, 0, 1], []])
+def test_column_blocks_come_in_the_order_asked_for(make: Make, chosen: list[int] | None) -> None:
+    for gram in (make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)):
+        for j in range(gram.layout.cols.n_blocks):
+            found = list(gram.column_blocks(j, chosen))
+            assert [i for i, _ in found] == (list(range(gram.layout.rows.n_blocks)) if chosen is None else chosen)
+            for i, tile in found:
+                np.testing.assert_array_equal(tile, gram.tile(i, j))
+
+
+@pytest.mark.parametrize("n_columns", [1, 9])
+def test_matmul(make: Make, n_columns: int) -> None:
+    gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
+    W = weights(len(SYMMETRIC), n_columns)
+    close(gram, gram.matmul(W), SYMMETRIC @ W)
+    close(gram, gram.matmul(W, transpose=True), SYMMETRIC @ W)
+    close(cross, cross.matmul(W, transpose=True), CROSS.T @ W)
+    V = weights(CROSS.shape[1], n_columns)
+    close(cross, cross.matmul(V), CROSS @ V)
+
+
+def test_matmul_with_zero_rows_and_nothing_at_all(make: Make) -> None:
+    gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
+    W = np.zeros((len(SYMMETRIC), 2))
+    assert not gram.matmul(W).any()
+    W[3] = 1.0
+    close(gram, gram.matmul(W), SYMMETRIC @ W)
+    close(cross, cross.matmul(W, transpose=True), CROSS.T @ W)
+    assert gram.matmul(np.zeros((len(SYMMETRIC), 0))).shape == (len(SYMMETRIC), 0)
+
+
+def test_diagonals(make: Make) -> None:
+    gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
+    close(gram, gram.diagonal(), np.diagonal(SYMMETRIC))
+    assert gram.col_diagonal is not None
+    close(gram, gram.col_diagonal, np.diagonal(SYMMETRIC))
+    assert cross.col_diagonal is not None
+    close(cross, cross.col_diagonal, np.diagonal(KERNEL.gram(COLS)))
+
+
+def test_cholesky_solves(make: Make) -> None:
+    gram = make(KERNEL, ROWS, None)
+    rows = np.array([5, 2, 30, 11])
+    scale = np.array([1.0, 0.5, 2.0, 1.5])
+    matrix = np.eye(4) * 2.0 + scale[:, None] * SYMMETRIC[np.ix_(rows, rows)] * scale
+    X = weights(4, 2)
+    close(gram, gram.cholesky(scale, 2.0, rows).solve(X), np.linalg.solve(matrix, X))
+    whole = gram.cholesky(np.ones(len(SYMMETRIC)), 1.0)
+    assert whole.log_determinant() == pytest.approx(np.linalg.slogdet(np.eye(len(SYMMETRIC)) + SYMMETRIC)[1], rel=1e-5)
+    with pytest.raises(LearnerError, match="only a s"):
+        make(KERNEL, ROWS, COLS).cholesky(np.ones(3))
+
+
+def test_labels_and_priors(make: Make) -> None:
+    plain = make(KERNEL, ROWS, COLS)
+    assert plain.label_names == ("B", "O")
+    assert plain.row_prior is None
+    assert plain.col_prior is None
+    assert plain.label_kernel is None
+    gram, cross = make(WITH_PRIOR, ROWS, None), make(WITH_PRIOR, ROWS, COLS)
+    rows, cols = WITH_PRIOR.prepared_pair(ROWS, COLS)
+    assert rows.prior is not None
+    assert cols is not None
+    np.testing.assert_array_equal(gram.row_prior, rows.prior)
+    np.testing.assert_array_equal(gram.col_prior, rows.prior)
+    np.testing.assert_array_equal(cross.row_prior, rows.prior)
+    np.testing.assert_array_equal(cross.col_prior, cols.prior)
+    kernel = SequenceLabeling(label_kernel=((2.0, 1.0), (1.0, 3.0)))
+    np.testing.assert_array_equal(make(kernel, ROWS, None).label_kernel, [[2, 1], [1, 3]])

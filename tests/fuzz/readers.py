@@ -1,0 +1,126 @@
+"""Every reader of files from strangers: how a good input looks, and what is done with a bad one."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fuzz import inputs
+from fuzz.mutations import mutated
+
+from gramline.kernels.errors import KernelError
+from gramline.learners.errors import LearnerError
+from gramline.pipeline.cli.cv_job import prepare
+from gramline.pipeline.corpus.brackets import read_brackets
+from gramline.pipeline.corpus.conll import read_conll
+from gramline.pipeline.corpus.conllu import read_conllu
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.jsonl import read_jsonl
+from gramline.pipeline.errors import InputError, RunError
+from gramline.pipeline.folds import from_file
+
+OURS = (InputError, RunError, KernelError, LearnerError)
+POSITION = re.compile(r":\d+\b|line \d+|structure \d+|fold \d+|entry \d+|node \d+")
+# Complaints about a file as a whole; every other one must say where.
+WHOLE = re.compile(
+    r"has no (tokens|sentences|trees)|is empty|damaged gzip|expands to more|holds no fold|gives no features|"
+    r"has one column|there is no column|columns besides the label|Parquet|is missing; name it|cannot be read: |"
+    r"is not valid Unicode|cannot read .*:|is a corpus already|a job needs|no corpus file"
+)
+OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("output", "learner", "folds", "seed", "repeats", "stratified", "group", "folds_file", "inner")),
+    **dict.fromkeys(("metric", "dummy", "cache", "corpus", "block_rows", "memory_limit", "threads")),
+    "extra": (),
+    "no_dummy": False,
+}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One way in: a generator of good inputs and what opens them."""
+
+    name: str
+    suffix: str
+    good: Callable[[random.Random], bytes]
+    read: Callable[[Path, random.Random], object]
+
+
+def _conll(path: Path, draw: random.Random) -> object:
+    features = draw.choice(("token", "words", "spelling"))
+    return read_conll(path, features=features, label_column=draw.choice((-1, 1, None)), skip_document_marks=True)
+
+
+def _conllu(path: Path, draw: random.Random) -> object:
+    label, kind = draw.choice(("UPOS", "NER", "FEATS.Number", None)), draw.choice(("trees", "sequences"))
+    return read_conllu(path, label=label, kind=kind)
+
+
+def _brackets(path: Path, draw: random.Random) -> object:
+    return read_brackets(path, strip_functions=draw.random() < 0.5, strip_empty=draw.random() < 0.5)
+
+
+def _template(path: Path, _draw: random.Random) -> object:
+    columns = path.with_name("columns.txt")
+    if not columns.exists():
+        columns.write_text("the D O\ndog N B\n\nruns V O\n", "utf-8")
+    return read_conll(columns, template=path)
+
+
+def _job(path: Path, _draw: random.Random) -> object:
+    corpus = path.with_name("tiny.parquet")
+    if not corpus.exists():
+        X = [["a", "b"], ["b"], ["c", "a"], ["a"], ["b", "c"], ["c"]]
+        Corpus.from_sequences(X, [["O"] * len(tokens) for tokens in X]).save(corpus)
+    return prepare(str(path), OPTIONS)
+
+
+READERS = (
+    Reader("CoNLL columns", ".conll", inputs.conll, _conll),
+    Reader("CoNLL-U", ".conllu", inputs.conllu, _conllu),
+    Reader("brackets", ".mrg", inputs.brackets, _brackets),
+    Reader("JSON lines", ".jsonl", inputs.jsonl, lambda path, _draw: read_jsonl(path)),
+    Reader("feature templates", ".template", inputs.template, _template),
+    Reader("fold files", ".json", inputs.fold_file, lambda path, _draw: from_file(path, 6)),
+    Reader("job files", ".toml", inputs.job, _job),
+)
+
+
+@dataclass
+class Tally:
+    """What became of the inputs of one reader."""
+
+    refused: int = 0
+    read: int = 0  # a mutation may leave a good file
+
+
+def attack(reader: Reader, folder: Path, seed: int, count: int) -> Tally:
+    """`count` bad inputs; each is read, or refused by an error of ours in one line that says where."""
+    tally = Tally()
+    path = folder / f"bad{reader.suffix}"
+    for number in range(count):
+        draw = random.Random(f"{reader.name} {seed} {number}")
+        content = mutated(draw, reader.good(draw))
+        path.write_bytes(content)
+        said = refusal(reader, path, draw, f"{reader.name}, seed {seed}, input {number}: {content[:300]!r}")
+        tally.read += said is None
+        tally.refused += said is not None
+    return tally
+
+
+def refusal(reader: Reader, path: Path, draw: random.Random, what: str) -> str | None:
+    """What was said of a bad file; None when it was read."""
+    try:
+        reader.read(path, draw)
+    except OURS as error:
+        said = str(error)
+        assert "\n" not in said.strip(), f"{what}\nsaid in several lines: {said}"
+        assert POSITION.search(said) or WHOLE.search(said), f"{what}\nsays not where: {said}"
+        assert len(said) < 20_000, f"{what}\nsays too much: {said[:500]}"
+        return said
+    except Exception as error:
+        raise AssertionError(f"{what}\nraised {type(error).__name__}: {error}") from error
+    return None

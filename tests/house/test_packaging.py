@@ -1,0 +1,95 @@
+"""The built wheel: what is in it, and that it works where nothing else of this repository is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("kernels", "learners", "pipeline")
+
+SMALL_JOB = """
+import sys, tempfile
+from gramline.kernels import Identity, SequenceLabeling
+from gramline.learners import LabelingPerceptron
+from gramline.pipeline import Corpus, KernelLabeler, build_gram
+
+X = [["the", "dog", "barks"], ["the", "cat", "sleeps"]]
+y = [["D", "N", "V"], ["D", "N", "V"]]
+kernel = SequenceLabeling(observation=Identity())
+with tempfile.TemporaryDirectory() as folder:
+    corpus = Corpus.from_sequences(X, y)
+    model = LabelingPerceptron().fit(build_gram(kernel, corpus, folder + "/small.zarr"), corpus.labels)
+print(KernelLabeler(kernel, LabelingPerceptron()).fit(X, y).predict([["the", "dog", "sleeps"]]))
+assert not {"kernels", "learners", "pipeline"} & set(sys.modules)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy, so that no build folder of the work tree leaks into it."""
+    source = tmp_path_factory.mktemp("source") / "gramline"
+    source.mkdir()
+    for name in (*PACKAGES, "pyproject.toml", "README.md"):
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, source / name)
+    target = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    modules = {f"gramline/{path.relative_to(ROOT)}" for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    assert names == modules | {f"gramline/{package}/py.typed" for package in PACKAGES}
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    lines = (ROOT / "pyproject.toml").read_text("utf-8").splitlines()
+    requirements = [line for line in lines if line.strip().startswith('"') and ">=" in line]
+    declared = tomllib.loads("\n".join(lines))["project"]["dependencies"]
+    assert len(requirements) >= len(declared)
+    assert [line for line in requirements if "#" not in line] == []
+
+
+def test_constraints_pin_versions_and_name_no_index() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").split()
+    assert lines
+    assert [line for line in lines if line.count("==") != 1 or "/" in line] == []
+
+
+@pytest.mark.timeout(600)
+def test_wheel_runs_a_small_job_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = environment / "bin" / "python"
+    install = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--constraint",
+        str(ROOT / "constraints.txt"),
+        str(wheel),
+    ]
+    subprocess.run(install, check=True, cwd=tmp_path, capture_output=True)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    job = subprocess.run([str(python), "-c", SMALL_JOB], cwd=tmp_path, env=clean, capture_output=True, text=True)
+    assert (job.returncode, job.stderr) == (0, "")
+    assert job.stdout.strip() == "[['D', 'N', 'V']]"
+    command = [str(environment / "bin" / "gramline"), "--version"]
+    version = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=True)
+    assert "0.1.0" in version.stdout

@@ -1,0 +1,80 @@
+"""The README does what it says: its examples run, in order, in an empty folder; the files it names are there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "COLUMNS": "100"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    examples = blocks("python")
+    assert examples
+    job = run([sys.executable, "-W", "error", "-c", "\n".join(examples)], tmp_path)
+    assert (job.returncode, job.stderr) == (0, "")
+
+
+def test_the_command_line_example_runs(tmp_path: Path) -> None:
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("gramline ")]
+    assert len(commands) >= 5
+    for command in commands:
+        job = run(["bash", "-c", command], tmp_path)
+        assert job.returncode == 0, f"{command}\n{job.stdout}\n{job.stderr}"
+
+
+def test_the_job_file_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "jobs.md").read_text("utf-8")
+    (job_file,) = blocks("toml", guide)
+    (tmp_path / "job.toml").write_text(job_file, "utf-8")
+    (commands,) = blocks("sh", guide)
+    assert "gramline cv job.toml --plan" in commands
+    job = run(["bash", "-ec", commands], tmp_path)
+    assert job.returncode == 0, f"{job.stdout}\n{job.stderr}"
+    assert "nested selection: f1 " in job.stdout
+    written = {path.name for path in (tmp_path / "sales.run").iterdir()}
+    assert set(re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", guide, flags=re.MULTILINE)) <= written
+
+
+def test_the_guide_knows_every_table_of_a_job_file() -> None:
+    from gramline.pipeline.cli.job_file import TABLES
+
+    guide = (ROOT / "docs" / "jobs.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `\[([a-z]+)\]` \| (.*) \|$", guide, flags=re.MULTILINE))
+    assert rows.keys() == TABLES.keys()
+    for name, keys in TABLES.items():
+        assert {key for key in keys or () if f"`{key}`" not in rows[name]} == set()
+
+
+def test_the_names_it_lists_are_public() -> None:
+    from gramline import kernels, learners
+
+    names = set(re.findall(r"`([A-Z][A-Za-z]+)`", README.partition("## What is in it")[2].partition("##")[0]))
+    assert len(names) > 15
+    assert {name for name in names if not hasattr(kernels, name) and not hasattr(learners, name)} == set()
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"`make ([a-z-]+)`", README))))
+def test_the_make_targets_are_there(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\((?!http|#)([^)]+)\)", README))))
+def test_the_files_it_names_are_there(link: str) -> None:
+    assert (ROOT / link.partition("#")[0]).exists()

@@ -1,0 +1,206 @@
+"""Linear, Polynomial and Gaussian against dictionaries of features, on every route that products can take."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import observations as oracle
+from strategies import binary_bags, observation_kernels, pack, real_bags, sequences_of
+from tolerances import assert_close
+
+from gramline.kernels import Gaussian, Identity, Linear, Polynomial
+from gramline.kernels.errors import KernelParameterError
+from gramline.kernels.observations import product_loops, products
+from gramline.kernels.observations.gathering import GatheredStrips
+from gramline.kernels.packing import Features, PackedSequences
+
+
+def values(kernel, rows, cols):
+    out = np.full((rows.n_positions, cols.n_positions), np.nan)
+    strips = kernel.strips(rows, cols)
+    for first in range(0, len(out), 3):
+        strips.fill(first, min(first + 3, len(out)), out[first : first + 3])
+    return out
+
+
+def expected(kernel, rows, cols):
+    compare = {
+        Identity: lambda: lambda x, y: float(x == y),
+        Linear: lambda: oracle.dot,
+        Polynomial: lambda: oracle.polynomial(kernel.degree, kernel.coef0),
+        Gaussian: lambda: oracle.gaussian(kernel.gamma),
+    }[type(kernel)]()
+    if kernel.normalized:
+        compare = oracle.normalized(compare)
+    return [[compare(x, y) for sequence in cols for y in sequence] for part in rows for x in part]
+
+
+bags = st.one_of(sequences_of(binary_bags), sequences_of(real_bags))
+
+
+@given(bags, bags, observation_kernels)
+@settings(max_examples=150)
+def test_values(rows, cols, kernel):
+    left = pack(rows)
+    right = pack(cols, like=left)
+    assert_close(values(kernel, left, right), expected(kernel, rows, cols))
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, normalized=True), Gaussian(0.05)], ids=repr)
+@pytest.mark.parametrize("is_binary", [True, False])
+@pytest.mark.parametrize("gather_cost", [0.0, 1e9])
+@pytest.mark.parametrize("dense_share", [0.0, 0.2, 2.0])
+def test_every_route_gives_the_same(kernel, is_binary, gather_cost, dense_share, monkeypatch):
+    rng = np.random.default_rng(5)
+    names = [f"f{i}" for i in range(12)]
+    popularity = np.linspace(0.9, 0.02, 12)
+
+    def corpus(n):
+        picked = [
+            [name for name, share in zip(names, popularity, strict=True) if rng.random() < share] for _ in range(n)
+        ]
+        return [[{name: 1.0 if is_binary else float(rng.normal()) for name in bag}] for bag in picked]
+
+    rows, cols = corpus(11), corpus(70)
+    rows += rows[:2]
+    cols += cols[:3] + rows[:2]
+    left = pack(rows)
+    right = pack(cols, like=left)
+    monkeypatch.setattr(products, "GATHER_COST", gather_cost)
+    monkeypatch.setattr(products, "DENSE_SHARE_OF_COUNTS", dense_share)
+    monkeypatch.setattr(products, "DENSE_SHARE_OF_SUMS", dense_share)
+    assert isinstance(kernel.strips(left, right), GatheredStrips) == (gather_cost == 0)
+    assert_close(values(kernel, left, right), expected(kernel, rows, cols))
+
+
+@pytest.mark.parametrize("size", [255, 256, 65536])
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(1e-5)], ids=repr)
+def test_counts_are_wide_enough(size, kernel):
+    indices = np.concatenate([np.arange(size), np.arange(size), [0, size + 7]])
+    packed = PackedSequences(
+        starts=np.array([0, 3]),
+        symbols=np.array([0, 0, 1]),
+        features=Features(np.array([0, size, 2 * size, 2 * size + 2]), indices, None),
+        labels=np.array([-1, -1, -1]),
+    )
+    products_of = np.array([[size, size, 1.0], [size, size, 1.0], [1.0, 1.0, 2.0]])
+    if isinstance(kernel, Gaussian):
+        sizes = products_of.diagonal()
+        products_of = np.exp(-1e-5 * (sizes[:, None] + sizes - 2 * products_of))
+    assert_close(values(kernel, packed, packed), products_of)
+
+
+def test_dense_real_features():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(20, 30))
+    packed = PackedSequences(
+        starts=np.array([0, 20]),
+        symbols=np.arange(20),
+        features=Features(np.arange(21) * 30, np.tile(np.arange(30), 20), table.ravel()),
+        labels=np.full(20, -1),
+    )
+    assert_close(values(Linear(), packed, packed), table @ table.T)
+    assert_close(values(Polynomial(2), packed, packed), (table @ table.T + 1) ** 2)
+
+
+@given(sequences_of(real_bags))
+@settings(max_examples=40)
+def test_real_values_do_not_depend_on_the_tile(rows):
+    packed = pack(rows, binary=False)
+    whole = values(Linear(), packed, packed)
+    assert np.array_equal(whole, whole.T)
+    first = packed.structures(0, 1)
+    assert np.array_equal(values(Linear(), first, packed), whole[: first.n_positions])
+
+
+def test_tokens_without_features():
+    packed = pack([[{}, {"a": 1.0}], [{}]])
+    assert_close(values(Linear(normalized=True), packed, packed), np.diag([0.0, 1.0, 0.0]))
+    assert_close(values(Polynomial(2), packed, packed), [[1, 1, 1], [1, 4, 1], [1, 1, 1]])
+    assert_close(values(Gaussian(1.0), packed, packed)[0], [1.0, np.exp(-1.0), 1.0])
+
+
+def test_no_features_at_all():
+    packed = pack([[{}], [{}]])
+    assert np.array_equal(values(Linear(), packed, packed), np.zeros((2, 2)))
+
+
+@given(bags, observation_kernels)
+@settings(max_examples=60)
+def test_diagonal_is_before_normalization(rows, kernel):
+    packed = pack(rows)
+    plain = type(kernel)(**(kernel.get_params() | {"normalized": False}))
+    assert_close(kernel.diagonal(packed), values(plain, packed, packed).diagonal())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Polynomial(0), r"Polynomial\.degree must be a whole number of at least 1, got 0"),
+        (lambda: Polynomial(1.5), r"Polynomial\.degree must be a whole number"),
+        (lambda: Polynomial("2"), r"Polynomial\.degree must be a number"),
+        (lambda: Polynomial(2, -1.0), r"Polynomial\.coef0 must not be negative"),
+        (lambda: Polynomial(2, float("inf")), r"Polynomial\.coef0 must be a finite number"),
+        (lambda: Polynomial(normalized="yes"), r"Polynomial\.normalized must be True or False"),
+        (lambda: Gaussian(0), r"Gaussian\.gamma must be a positive number, got 0"),
+        (lambda: Gaussian(float("nan")), r"Gaussian\.gamma must be a finite number"),
+        (lambda: Gaussian([1]), r"Gaussian\.gamma must be a number"),
+        (lambda: Linear(normalized=1), r"Linear\.normalized must be True or False"),
+        (lambda: Identity(normalized=None), r"Identity\.normalized must be True or False"),
+    ],
+)
+def test_parameters(make, message):
+    with pytest.raises(KernelParameterError, match=message):
+        make()
+
+
+def test_numpy_numbers_become_plain_ones():
+    kernel = Polynomial(np.int64(3), np.float32(0.5), np.bool_(True))
+    assert repr(kernel) == "Polynomial(degree=3, coef0=0.5, normalized=True)"
+    assert Polynomial(2.0) == Polynomial(2)
+
+
+class TestCompiledEqualsInterpreted:
+    features = Features(
+        np.array([0, 2, 2, 5, 9, 13]), np.array([0, 3, 1, 3, 7, 0, 1, 3, 9, 0, 1, 2, 3]), np.linspace(-1, 2, 13)
+    )
+
+    @pytest.mark.parametrize("least", [1, 2, 3, 99])
+    def test_products(self, least):
+        results = []
+        for pick in (lambda f: f, lambda f: f.py_func):
+            f = self.features
+            slots, col_slots, n_dense, rare = pick(product_loops.assign_slots)(
+                f.indptr, f.indices, f.indptr, f.indices, least
+            )
+            dense, rare_cols = np.empty((n_dense, 5)), np.empty(rare[-1], np.int32)
+            rare_values, sums = np.empty(rare[-1]), np.empty((5, 5))
+            pick(product_loops.place_features)(f.indptr, col_slots, f.values, rare, dense, rare_cols, rare_values)
+            pick(product_loops.fill_products)(
+                0, 5, f.indptr, slots, f.values, dense, rare, rare_cols, rare_values, sums
+            )
+            lines, no_values = np.empty((n_dense, 5), np.uint8), np.empty(0)
+            pick(product_loops.place_features)(f.indptr, col_slots, no_values, rare, lines, rare_cols, no_values)
+            table, counted, distances = np.arange(20.0), np.empty((5, 5)), np.empty((5, 5))
+            arguments = (0, 5, f.indptr, slots, lines, rare, rare_cols, np.empty(5, np.uint8))
+            pick(product_loops.fill_from_counts)(*arguments, table, counted)
+            pick(product_loops.fill_from_distances)(*arguments, np.diff(f.indptr), table, distances)
+            counts = np.empty(5, np.uint8)
+            pick(product_loops.count_common)(f.indptr, slots, 4, lines, rare, rare_cols, counts)
+            results.append((sums, counted, distances, counts))
+        for compiled, interpreted in zip(*results, strict=True):
+            assert np.array_equal(compiled, interpreted)
+
+    def test_maps(self):
+        rng = np.random.default_rng(2)
+        rows, cols, cells = rng.random(4), rng.random(5), rng.random((4, 5))
+        results = []
+        for pick in (lambda f: f, lambda f: f.py_func):
+            power, distances, scaled, norms = cells.copy(), cells.copy(), cells.copy(), np.empty(5)
+            pick(product_loops.raise_to_power)(power, 0.5, 3)
+            pick(product_loops.to_distances)(rows, cols, distances)
+            pick(product_loops.scale_cells)(rows, cols, scaled)
+            pick(product_loops.sum_squares)(self.features.indptr, self.features.values, norms)
+            results.append((power, distances, scaled, norms))
+        for compiled, interpreted in zip(*results, strict=True):
+            assert_close(compiled, interpreted)

@@ -1,0 +1,124 @@
+"""Chain labelers from the command line to a saved model and back: Z-score, kernel Z-score, Hidden Markov perceptron."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gramline.kernels import SequenceLabeling
+from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
+from gramline.learners.kernel_zscore import KernelZScoreLabeler
+from gramline.learners.zscore import ZScoreLabeler
+from gramline.pipeline import KernelLabeler
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.model import Model
+
+KERNEL = SequenceLabeling(c=0.5)
+CASES = {  # options of fit, the same learner, what it learns from
+    "zscore": (["--set", "ridge=0.3", "--set", "loss=hamming"], ZScoreLabeler(0.3, loss="hamming"), "corpus"),
+    "kernel-zscore": (["--set", "ridge=0.2"], KernelZScoreLabeler(0.2), "gram"),
+    "hidden-markov-perceptron": (["--rounds", "4", "--average"], HiddenMarkovPerceptron(4, average=True), "corpus"),
+    "hidden-markov-perceptron, dual": (["--set", "dual=true"], HiddenMarkovPerceptron(dual=True), "gram"),
+}
+every_learner = pytest.mark.parametrize("name", CASES)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    path = tmp_path / "new.parquet"
+    X = [["the", "cat"], ["a", "dog", "sees", "the", "unicorn"]]
+    Corpus.from_sequences(X, [["D", "N"], ["D", "N", "V", "D", "N"]]).save(path)
+    return path
+
+
+@every_learner
+def test_fit_predict_evaluate_and_the_same_in_python(
+    gramline: Any, corpus: Path, gram: Path, new: Path, tmp_path: Path, name: str
+) -> None:
+    options, learner, source = CASES[name]
+    model = tmp_path / "m.zarr"
+    chosen = ["--learner", name.partition(",")[0], *options]
+    trained = gramline("fit", corpus if source == "corpus" else gram, "-o", model, *chosen, "--json")
+    assert (trained.code, trained.err) == (0, "")
+    assert trained.json["learner"] == name.partition(",")[0]
+    told = gramline("predict", model, new, "--json").json
+    predicted = [record["labels"] for record in told["predictions"]]
+    labeler = KernelLabeler(KERNEL if source == "gram" else None, learner).fit(Corpus.load(corpus))
+    unseen = Corpus.load(new).without_labels()
+    assert labeler.predict(unseen) == predicted
+    saved = Model.load(model)
+    assert saved.decision_scores(unseen) == pytest.approx(labeler.model_.decision_scores(unseen))
+    right = sum(
+        a == b
+        for found, gold in zip(predicted, Corpus.load(new).labels, strict=True)
+        for a, b in zip(found, gold, strict=True)
+    )
+    assert gramline("evaluate", model, new, "--json").json["accuracy"] == pytest.approx(right / 7)
+    assert right >= 5  # all but the unknown word and one more
+
+
+@every_learner
+def test_cross_validation(gramline: Any, corpus: Path, gram: Path, tmp_path: Path, name: str) -> None:
+    options, _, source = CASES[name]
+    settings = [part for option in options if "=" in option for part in ("--set", option)]
+    learner = ["--learner", name.partition(",")[0], *settings]
+    folds = ["--folds", "2", "--seed", "1", "--inline", "--json"]
+    answer = gramline("cv", corpus if source == "corpus" else gram, *learner, *folds, "-o", tmp_path / "run")
+    assert (answer.code, answer.err) == (0, "")
+    (setting,) = answer.json["settings"]
+    assert len(setting["scores"]["accuracy"]["folds"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("learner", "options", "said"),
+    [
+        ("zscore", ["ridge=-1"], "ridge must be a finite number of at least 0, got -1"),
+        ("zscore", ["transition_ridge=-0.5"], "transition_ridge must be a finite number of at least 0"),
+        ("zscore", ["loss=hinge"], "loss must be one of none, hamming"),
+        ("zscore", ["moments=sampled", "n_paths=1"], "n_paths must be at least 2"),
+        ("kernel-zscore", ["ridge=-1"], "ridge must be a finite number of at least 0, got -1"),
+        ("kernel-zscore", ["ridge=0"], "needs a ridge above 0: the system is singular without one"),
+        ("hidden-markov-perceptron", ["rounds=0"], "rounds must be a whole number of at least 1"),
+    ],
+)
+def test_parameters_that_cannot_be(
+    gramline: Any, corpus: Path, gram: Path, tmp_path: Path, learner: str, options: list[str], said: str
+) -> None:
+    source = gram if learner == "kernel-zscore" else corpus
+    settings = [part for option in options for part in ("--set", option)]
+    answer = gramline("fit", source, "-o", tmp_path / "m.zarr", "--learner", learner, *settings)
+    assert answer.code == 2
+    assert said in answer.error
+    assert not (tmp_path / "m.zarr").exists()
+
+
+@pytest.mark.parametrize("learner", ["zscore", "hidden-markov-perceptron", "kernel-zscore"])
+def test_unlabeled_training_data(gramline: Any, tmp_path: Path, learner: str) -> None:
+    path, source = tmp_path / "holes.parquet", tmp_path / "holes.parquet"
+    Corpus.from_sequences([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", None]]).save(path)
+    if learner == "kernel-zscore":
+        source = tmp_path / "g.zarr"
+        assert gramline("gram", "build", path, "-o", source, "--inline").code == 0
+    answer = gramline("fit", source, "-o", tmp_path / "m.zarr", "--learner", learner)
+    assert answer.code == 2
+    assert "structure 1, position 1 has no label" in answer.error
+    kept = gramline("fit", source, "-o", tmp_path / "m.zarr", "--learner", learner, "--set", "unlabeled=drop")
+    assert kept.code == 0
+
+
+def test_no_labels_at_all(gramline: Any, tmp_path: Path) -> None:
+    path = tmp_path / "bare.parquet"
+    Corpus.from_sequences([["the", "dog"]]).save(path)
+    answer = gramline("fit", path, "-o", tmp_path / "m.zarr", "--learner", "zscore")
+    assert answer.code == 2
+    assert "has no label" in answer.error
+
+
+def test_a_solve_that_did_not_converge_is_not_trusted(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    few = ["--set", "max_iterations=1", "--set", "preconditioner=none", "--set", "tolerance=1e-12"]
+    answer = gramline("fit", gram, "-o", tmp_path / "m.zarr", "--learner", "kernel-zscore", *few)
+    assert answer.code == 2
+    assert "did not converge (max_iterations after 1 iterations" in answer.error
+    assert not (tmp_path / "m.zarr").exists()

@@ -1,0 +1,114 @@
+"""corpus import, show and generate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gramline.pipeline.corpus.corpus import Corpus
+
+CONLL = "the D\ndog N\n\na D\ncat N\nbarks V\n"
+CONLLU = "1\tdogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\t_\t_\t0\troot\t_\t_\n"
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> Path:
+    path = tmp_path / "x.data"
+    path.write_text(CONLL)
+    return path
+
+
+def test_columns(gramline: Any, columns: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.parquet"
+    answer = gramline("corpus", "import", columns, "-o", target)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == f"2 sequences, 5 positions, 5 features, 3 labels: {target}\n"
+    assert Corpus.load(target).labels == [["D", "N"], ["D", "N", "V"]]
+
+
+def test_label_options(gramline: Any, columns: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.parquet"
+    assert gramline("corpus", "import", columns, "-o", target, "--labels", "V,N,D").code == 0
+    assert Corpus.load(target).label_names == ["V", "N", "D"]
+    assert gramline("corpus", "import", columns, "-o", target, "--missing-label", "V").code == 0
+    assert Corpus.load(target).labels == [["D", "N"], ["D", "N", None]]
+    assert gramline("corpus", "import", columns, "-o", target, "--no-labels", "--json").json["labels"] == {}
+
+
+def test_templates_keep_the_features_of_training(gramline: Any, columns: Path, tmp_path: Path) -> None:
+    template, train, test = tmp_path / "template", tmp_path / "train.parquet", tmp_path / "test.parquet"
+    template.write_text("U00:%x[0,0]\nU01:%x[-1,0]\n")
+    answer = gramline("corpus", "import", columns, "--features", f"template:{template}", "-o", train, "--json")
+    assert answer.json["features"] == 9
+    new = tmp_path / "new.data"
+    new.write_text("the D\nzebra N\n")
+    options = ["--features", f"template:{template}", "--like", train, "--json"]
+    assert gramline("corpus", "import", new, "-o", test, *options).json["features"] == 3
+    assert Corpus.load(test).label_names == ["D", "N", "V"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "kind"),
+    [
+        ("x.jsonl", '{"tokens": ["a", "b"], "labels": ["A", null]}\n', [], "sequences"),
+        ("x.conllu", CONLLU, [], "trees"),
+        ("x.conllu", CONLLU, ["--kind", "sequences", "--label", "DEPREL"], "sequences"),
+        ("x.mrg", "(S (NP-SBJ they) (VP run))\n", ["--strip-functions"], "parses"),
+        ("x.txt", "(S (NP they) (VP run))\n", ["--format", "brackets"], "parses"),
+    ],
+)
+def test_other_formats(gramline: Any, tmp_path: Path, name: str, text: str, options: list[str], kind: str) -> None:
+    (tmp_path / name).write_text(text)
+    answer = gramline("corpus", "import", tmp_path / name, "-o", tmp_path / "out.parquet", "--json", *options)
+    assert (answer.code, answer.json["kind"]) == (0, kind)
+    assert Corpus.load(tmp_path / "out.parquet").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--strip-empty"], "--strip-empty means nothing for conll files"),
+        (["--minimum-count", "2"], "--minimum-count counts the features of a template"),
+        (["--features", "spellings"], "there is no feature set 'spellings'"),
+        (["--features", "template:nowhere"], "cannot read nowhere"),
+        (["--label-column", "5"], "there is no column 5"),
+        (["--labels", "A,B"], "D"),
+        (["--like", "nowhere.parquet"], "there is no corpus file at nowhere.parquet"),
+    ],
+)
+def test_options_that_do_not_fit(gramline: Any, columns: Path, tmp_path: Path, options: list[str], said: str) -> None:
+    answer = gramline("corpus", "import", columns, "-o", tmp_path / "x.parquet", *options)
+    assert answer.code == 2
+    assert said in answer.error
+    assert not (tmp_path / "x.parquet").exists()
+
+
+def test_show(gramline: Any, corpus: Path) -> None:
+    told = gramline("corpus", "show", corpus, "--json").json
+    assert (told["structures"], told["positions"], told["labels"]) == (5, 15, {"D": 5, "N": 7, "V": 3})
+    spoken = gramline("corpus", "show", corpus).out
+    assert "the/D dog/N barks/V" in spoken
+    assert max(map(len, spoken.splitlines())) <= 80
+
+
+def test_generate_is_seeded(gramline: Any, tmp_path: Path) -> None:
+    def made(seed: str, name: str) -> Any:
+        options = ["--sentences", "12", "--seed", seed, "-o", tmp_path / name, "--json"]
+        answer = gramline("corpus", "generate", "saleslog", *options)
+        assert (answer.code, answer.err) == (0, "")
+        return answer.json
+
+    first, again, other = made("1", "a.parquet"), made("1", "b.parquet"), made("2", "c.parquet")
+    assert first["structures"] == 12
+    assert "O" in first["labels"]
+    assert first["fingerprint"] == again["fingerprint"] != other["fingerprint"]
+    assert json.dumps(first["labels"]) != "{}"
+
+
+def test_only_what_is_there_can_be_generated(gramline: Any, tmp_path: Path) -> None:
+    answer = gramline("corpus", "generate", "poems", "-o", tmp_path / "x.parquet")
+    assert answer.code == 2
+    assert "there is no corpus 'poems' to generate; there is saleslog" in answer.error

@@ -1,0 +1,233 @@
+"""gramline cv: from a store, a corpus and job files; plans, refusals with lines, and going on."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from gramline.learners.labeling_perceptron import LabelingPerceptron
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval import cross_validate, grid
+from gramline.pipeline.results import RunFolder
+from gramline.pipeline.stored_gram import StoredGram
+
+JOB = """
+[corpus]
+path = "train.parquet"
+
+[kernel]
+c = [0.5, 0.9]
+
+[[learner]]
+rounds = [1, 3]
+
+[[learner]]
+name = "zscore"
+
+[folds]
+count = 2
+seed = 1
+inner = 2
+
+[gram]
+block_rows = 5
+
+[cluster]
+inline = true
+
+[output]
+path = "out"
+metric = "f1"
+report = true
+"""
+
+
+@pytest.fixture
+def job(corpus: Path, tmp_path: Path) -> Path:
+    found = Corpus.load(corpus)
+    doubled = found.select([*range(len(found)), *range(len(found))])  # enough structures for folds inside folds
+    doubled.with_column("id", list("abcdefghij")).with_column("half", [0] * 5 + [1] * 5).save(corpus)
+    path = tmp_path / "job.toml"
+    path.write_text(JOB)
+    return path
+
+
+def test_a_stored_gram_with_a_grid_of_settings(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    settings = ["--set", "rounds=1,4", "--set", "average=true,false", "--folds", "3", "--seed", "2"]
+    answer = gramline("cv", gram, *settings, "-o", tmp_path / "cv.run", "--inline", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    stored = StoredGram.open(gram)
+    choices = grid({"rounds": [1, 4], "average": [True, False]})
+    expected = cross_validate(LabelingPerceptron(), stored, stored.labels, 3, choices, seed=2)
+    assert [setting["params"] for setting in answer.json["settings"]] == choices
+    for number, setting in enumerate(answer.json["settings"]):
+        assert setting["scores"]["accuracy"]["folds"] == pytest.approx(expected.table()[number].tolist())
+    told = gramline("cv", gram, *settings, "-o", tmp_path / "cv.run", "--inline")
+    assert "12 of 12 problems were solved before" in told.out
+    assert "* labeling-perceptron(rounds=" in told.out
+    assert "tile reads of 10 stored tiles" in told.out
+    words = pq.read_table(tmp_path / "cv.run" / "structures.parquet").column("tokens").to_pylist()
+    assert words[0] == ["the", "dog", "barks"]
+
+
+def test_a_job_file_from_the_plan_to_the_report(gramline: Any, job: Path, tmp_path: Path) -> None:
+    plan = gramline("cv", job, "--plan", "--json").json
+    assert (plan["settings"], plan["folds"], plan["inner_folds"], plan["problems"]) == (5, 2, 4, 30)
+    assert [store["to_compute"] for store in plan["stores"]] == [store["tiles"] for store in plan["stores"]]
+    assert plan["bytes"] > 0
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "gramline-cache").exists()
+    spoken = gramline("cv", job, "--plan")
+    assert "5 settings x 6 folds = 30 problems, 0 solved before" in spoken.out
+    assert "at most 3 and 1 to predict" in spoken.out
+    done = gramline("cv", job)
+    assert (done.code, done.err) == (0, "")
+    assert "nested selection: f1" in done.out
+    assert "30 of 30 problems solved" in done.out
+    assert (tmp_path / "out" / "report.html").is_file()
+    after = gramline("cv", job, "--plan", "--json").json
+    assert (after["solved"], after["bytes"]) == (30, 0)
+    assert [store["to_compute"] for store in after["stores"]] == [0, 0]
+    again = gramline("cv", job, "--json").json
+    assert again["problems"]["solved_before"] == 30
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["job_file"] == JOB
+
+
+def test_options_win_over_the_file(gramline: Any, job: Path, tmp_path: Path) -> None:
+    chosen = ["--learner", "labeling-perceptron", "--set", "rounds=2", "--folds", "5", "-o", tmp_path / "mine"]
+    found = gramline("cv", job, *chosen, "--inner", "2", "--metric", "accuracy", "--json").json
+    assert {json.dumps(setting["params"]) for setting in found["settings"]} == {'{"rounds": 2}'}
+    assert (len(found["settings"]), len(found["folds"]["held_out"]), found["metric"]) == (2, 5, "accuracy")
+
+
+def test_folds_of_every_kind(gramline: Any, job: Path, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "folds.json").write_text("[[0, 1], [2]]")
+    learner = ["--learner", "zscore", "--inline", "--json"]
+    cases = [
+        (["--folds-file", tmp_path / "folds.json"], [2, 1]),
+        (["--group", "half", "--folds", "2"], [5, 5]),
+        (["--stratified", "--folds", "5"], [2] * 5),
+        (["--folds", "2", "--seed", "3", "--repeats", "2"], [5] * 4),
+    ]
+    for number, (options, sizes) in enumerate(cases):
+        found = gramline("cv", corpus, *options, *learner, "-o", tmp_path / f"run{number}")
+        assert found.code == 0, found.err
+        assert found.json["folds"]["held_out"] == sizes
+    assert job.is_file()
+
+
+def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: Path) -> None:
+    lines = ["the D", "dog N", "", "a D", "cat N", "", "dogs N", "bark V", ""]
+    (tmp_path / "train.conll").write_text("\n".join(lines))
+    (tmp_path / "job.toml").write_text(
+        '[corpus]\npath = "train.conll"\n[features]\nfeatures = "spelling"\nwindow = 1\n'
+        '[kernel]\nobservation = "linear"\n[folds]\ncount = 3\n[cluster]\ninline = true\n'
+    )
+    found = gramline("cv", tmp_path / "job.toml", "--json")
+    assert found.code == 0, found.err
+    assert found.json["structures"] == 3
+    features = Corpus.load(tmp_path / "job.run" / "corpus.parquet").packed().vocabulary.features
+    assert any("dog" in name for name in features)
+    assert len(features) > 10
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("count = 2", "cuont = 2", r"job.toml:15 [folds]: there is no 'cuont'; did you mean 'count'?"),
+        ("[folds]", "[fodls]", r"job.toml:14: there is no 'fodls'; did you mean 'folds'?"),
+        ("count = 2", 'count = "two"', "job.toml:15 [folds]: count must be a whole number of at least 1, got 'two'"),
+        ("count = 2", "count = 50", "10 structures can be cut into 2 to 10 folds, not 50"),
+        ("inline = true", "inline = 1", "job.toml:23 [cluster]: inline must be true or false, got 1"),
+        ("c = [0.5, 0.9]", "d = [0.5, 0.9]", "job.toml:6 [kernel]: SequenceLabeling has no parameter 'd'"),
+        ("c = [0.5, 0.9]", "c = [0.5, -1]", "job.toml:6 [kernel]: "),
+        ("c = [0.5, 0.9]", "c = []", "job.toml:6 [kernel]: c is an empty list"),
+        ("c = [0.5, 0.9]", 'name = "sequence-labelling"', "did you mean 'sequence-labeling'?"),
+        ("rounds = [1, 3]", "round = [1, 3]", "job.toml:9 [learner]: LabelingPerceptron has no parameter 'round'"),
+        (
+            'name = "zscore"',
+            'name = "zscoer"',
+            "job.toml:12 [learner]: there is no learner called 'zscoer'; did you mean",
+        ),
+        ('path = "train.parquet"', 'path = "no.parquet"', "job.toml:3 [corpus]: there is no corpus file at"),
+        ('metric = "f1"', 'metric = "f2"', "there is no metric 'f2'"),
+        ("seed = 1", 'group = "nation"', "the corpus has no column 'nation'"),
+        (
+            "seed = 1",
+            "seed = 1\nstratified = true\nfile = 'x'",
+            "job.toml:14 [folds]: folds are stratified, grouped or",
+        ),
+        ("[corpus]", "[corpus", "not valid TOML"),
+    ],
+)
+def test_bad_job_files_are_refused_with_their_line(
+    gramline: Any, job: Path, tmp_path: Path, before: str, after: str, said: str
+) -> None:
+    assert before in JOB
+    job.write_text(JOB.replace(before, after))
+    answer = gramline("cv", job)
+    assert answer.code == 2
+    assert said.replace("job.toml", str(job)) in answer.error
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_commands_take_one_kernel_only(gramline: Any, job: Path, tmp_path: Path) -> None:
+    job.write_text(JOB.replace("[kernel]", "[[kernel]]\nc = 2.0\n[[kernel]]"))
+    answer = gramline("gram", "build", "--job", job, "-o", tmp_path / "g.zarr")
+    assert answer.code == 2
+    assert "there are 2 [[kernel]] tables, but only `gramline cv` takes more than one" in answer.error
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--learner", "zscore"], "zscore reads features; give it a corpus"),
+        (["--set", "rounds"], "not of the form key=value"),
+        (["--group", "g"], "give its corpus with --corpus"),
+        (["--folds", "1"], "at least 2 folds"),
+        (["--metric", "beauty"], "no metric 'beauty'"),
+    ],
+)
+def test_bad_options(gramline: Any, gram: Path, options: list[str], said: str) -> None:
+    answer = gramline("cv", gram, *options)
+    assert answer.code == 2
+    assert said in answer.error
+
+
+def test_a_killed_program_goes_on_where_it_was(gramline: Any, tmp_path: Path) -> None:
+    draw = random.Random(1)
+    X = [[draw.choice("abc") for _ in range(12)] for _ in range(20)]
+    Corpus.from_sequences(X, [[draw.choice(["B", "O"]) for _ in row] for row in X]).save(tmp_path / "noise.parquet")
+    rounds = ",".join(str(200 + k) for k in range(4))  # noise is never learnt, so every round is run
+    options = ["--learner", "hidden-markov-perceptron", "--set", f"rounds={rounds}", "--folds", "3", "--inline"]
+    arguments = ["cv", str(tmp_path / "noise.parquet"), *options, "-o", str(tmp_path / "run")]
+    code = "import sys; from gramline.pipeline.cli.main import main; main()"
+    with subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL) as program:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(RunFolder(tmp_path / "run").finished()) < 2:
+            time.sleep(0.02)
+        program.kill()
+    before = RunFolder(tmp_path / "run").finished()
+    assert 2 <= len(before) < 12
+    found = gramline(*arguments, "--json")
+    assert found.code == 0
+    assert found.json["problems"] == {"total": 12, "solved_before": len(before)}
+    whole = gramline(*arguments[:-1], tmp_path / "whole", "--json").json
+    assert [s["scores"] for s in found.json["settings"]] == [s["scores"] for s in whole["settings"]]
+
+
+def test_a_store_that_is_not_finished_is_refused_by_everyone(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    next(path for path in (gram / "tiles" / "c").rglob("*") if path.is_file()).unlink()
+    for command in (("cv", gram), ("fit", gram, "-o", tmp_path / "m"), ("gram", "export", gram, tmp_path / "x.npy")):
+        answer = gramline(*command)
+        assert answer.code == 2
+        assert "finish it with `gramline gram build`" in answer.error
+    assert not (tmp_path / "x.npy").exists()

@@ -1,0 +1,105 @@
+"""The Gaussian-process labeler through fit, predict, evaluate and cv."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gramline.learners.gaussian_process import GaussianProcessLabeler
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.stored_gram import StoredGram
+
+
+@pytest.mark.parametrize(
+    "options", [["--set", "offsets=GPSL1", "--set", "decoding=viterbi"], ["--set", "max_sweeps=5"]]
+)
+def test_fit_predict_evaluate(gramline: Any, gram: Path, corpus: Path, tmp_path: Path, options: list[str]) -> None:
+    model = tmp_path / "gp.zarr"
+    fitted = gramline("fit", gram, "-o", model, "--learner", "gaussian-process", *options, "--json")
+    assert (fitted.code, fitted.err) == (0, "")
+    assert fitted.json["learner"] == "gaussian-process"
+    params = {text.partition("=")[0]: text.partition("=")[2] for text in options if "=" in text}
+    params = {key: int(value) if value.isdigit() else value for key, value in params.items()}
+    stored = StoredGram.open(gram)
+    expected = GaussianProcessLabeler(**params).fit(stored, stored.labels).predict(stored)
+    shown = gramline("predict", model, corpus)
+    assert [json.loads(line)["labels"] for line in shown.out.splitlines()] == expected
+    scored = gramline("evaluate", model, corpus, "--json").json
+    pairs = [
+        (known, found)
+        for row, other in zip(Corpus.load(corpus).labels, expected, strict=True)
+        for known, found in zip(row, other, strict=True)
+    ]
+    assert scored["accuracy"] == pytest.approx(sum(known == found for known, found in pairs) / len(pairs))
+    assert scored["accuracy"] > 0.8
+
+
+def test_missing_labels_are_left_out(gramline: Any, tmp_path: Path) -> None:
+    X = [["the", "dog"], ["a", "cat", "sees"], ["the", "cat"]]
+    Corpus.from_sequences(X, [["D", None], ["D", "N", "V"], [None, "N"]]).save(tmp_path / "part.parquet")
+    store, model = tmp_path / "part.gram.zarr", tmp_path / "gp.zarr"
+    assert gramline("gram", "build", tmp_path / "part.parquet", "-o", store, "--inline").code == 0
+    assert gramline("fit", store, "-o", model, "--learner", "gaussian-process").code == 0
+    lines = gramline("predict", model, tmp_path / "part.parquet").out.splitlines()
+    assert [json.loads(line)["labels"] for line in lines] == [["D", "N"], ["D", "N", "V"], ["D", "N"]]
+
+
+def test_cross_validation(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    answer = gramline(
+        "cv", gram, "-o", tmp_path / "run", "--learner", "gaussian-process", "--folds", "2", "--inline", "--json"
+    )
+    assert (answer.code, answer.err) == (0, "")
+    assert "gaussian-process" in answer.out
+
+
+def test_a_wrong_offset_is_one_line(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    answer = gramline(
+        "fit", gram, "-o", tmp_path / "gp.zarr", "--learner", "gaussian-process", "--set", "offsets=GPSL3"
+    )
+    assert answer.code == 2
+    assert "GPSL1, GPSL2, GPSL4" in answer.error
+
+
+def test_a_plan_says_memory_and_time_and_writes_nothing(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    rows = len([label for structure in StoredGram.open(gram).labels for label in structure])
+    asked = ["fit", gram, "--learner", "gaussian-process", "--plan"]
+    told = gramline(*asked, "--json").json
+    assert (told["n_rows"], told["is_tiled"], told["scratch_bytes"]) == (rows, False, 0)
+    assert told["peak_bytes"] > 16 * rows**2
+    assert told["seconds"] > told["factor_seconds"] > 0
+    tiled = gramline(*asked, "--factor-memory", "1kB").out
+    assert "by tiles on disk: peak " in tiled
+    assert "of scratch, about" in tiled
+    assert [path.name for path in tmp_path.glob("*.zarr*")] == [gram.name]
+
+
+def test_factors_by_tiles_give_the_same_model(gramline: Any, gram: Path, corpus: Path, tmp_path: Path) -> None:
+    told = []
+    for name, options in (("a", []), ("b", ["--factor-memory", "1kB", "--inline", "--threads", "2"])):
+        asked = ["fit", gram, "-o", tmp_path / f"{name}.zarr", "--learner", "gaussian-process", "--set", "max_sweeps=3"]
+        answer = gramline(*asked, *options, "--json")
+        assert (answer.code, answer.err) == (0, "")
+        assert answer.json["plan"]["is_tiled"] == (name == "b")
+        told.append(gramline("predict", tmp_path / f"{name}.zarr", corpus).out)
+    assert told[0] == told[1]
+    assert not list(gram.parent.glob("*factor-*")) + list(gram.parent.glob("*claim-*"))
+
+
+@pytest.mark.parametrize("options", [["--factor-memory", "1GB"], ["--plan"]])
+def test_other_learners_have_no_factors(gramline: Any, gram: Path, tmp_path: Path, options: list[str]) -> None:
+    answer = gramline("fit", gram, "-o", tmp_path / "m.zarr", *options)
+    assert answer.code == 2
+    assert "labeling-perceptron has none" in answer.error
+
+
+def test_a_sweep_over_missing_labels(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    asked = ["cv", gram, "-o", tmp_path / "run", "--folds", "2", "--inline", "--json", "--missing", "0,0.3"]
+    found = gramline(*asked, "--learner", "gaussian-process", "--set", "max_sweeps=3")
+    assert (found.code, found.err) == (0, "")
+    assert [setting["params"]["missing"] for setting in found.json["settings"]] == [0, 0.3]
+    refused = gramline(*asked, "--learner", "labeling-perceptron")
+    assert refused.code == 2
+    assert "missing" in refused.error

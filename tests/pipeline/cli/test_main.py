@@ -1,0 +1,147 @@
+"""Help, version, exit codes, and one line per error."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+
+from gramline.kernels.errors import KernelOverflowError
+from gramline.learners.errors import LearnerParameterError
+from gramline.pipeline.cli import main
+from gramline.pipeline.cli.failures import understood
+from gramline.pipeline.errors import ClusterError, InputError, RunError, TileFailedError
+
+
+def _every_command(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command of the program, groups too."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        yield (*words, name)
+        if isinstance(found, click.Group):
+            yield from _every_command(found, (*words, name))
+
+
+COMMANDS = list(_every_command(main.gramline))
+GROUPS = {words[:-1] for words in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself(gramline: Any, command: tuple[str, ...]) -> None:
+    answer = gramline(*command, "--help")
+    assert (answer.code, answer.err) == (0, "")
+    assert "Usage: gramline " + " ".join(command) in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+    if command not in GROUPS:
+        assert "Example:" in answer.out
+        assert "--json" in answer.out
+
+
+def test_the_program_explains_itself(gramline: Any) -> None:
+    answer = gramline("--help")
+    assert (answer.code, answer.err) == (0, "")
+    for command in main.COMMANDS:
+        assert f"\n  {command} " in answer.out
+
+
+@pytest.mark.parametrize("group", [[], ["corpus"], ["gram"], ["cache"]], ids=" ".join)
+def test_a_group_without_a_command_shows_its_help(gramline: Any, group: list[str]) -> None:
+    answer = gramline(*group)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"Usage: {' '.join(['gramline', *group])} [OPTIONS] COMMAND")
+    assert "\nCommands:\n" in answer.err
+    assert "error" not in answer.err
+
+
+def test_version(gramline: Any) -> None:
+    answer = gramline("--version")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("gramline ")
+
+
+def test_help_does_not_wait_for_the_numerical_libraries() -> None:
+    program = (
+        "import sys; from gramline.pipeline.cli.main import run; run(['gram', 'build', '--help']); "
+        "heavy = {'numpy', 'numba', 'dask', 'distributed', 'zarr', 'pyarrow', 'rich'} & set(sys.modules); "
+        "sys.exit(str(sorted(heavy)) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gramm"], "there is no command 'gramm'; did you mean 'gram'?"),
+        (["gram", "biuld"], "did you mean 'build'?"),
+        (["quux"], "there are demo, corpus, gram"),
+        (["fit", "--nonsense"], "--nonsense"),
+        (["predict"], "Missing argument 'MODEL'"),
+        (["demo", "--sentences", "many"], "'many' is not a valid integer"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(gramline: Any, arguments: list[str], said: str) -> None:
+    answer = gramline(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.error
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "code"),
+    [
+        (InputError("a\n  b"), "a b", 2),
+        (KernelOverflowError("too large", 1, 2), "too large", 2),
+        (LearnerParameterError("no"), "no", 2),
+        (RunError("failed"), "failed", 1),
+        (ClusterError("lost"), "lost", 1),
+        (ConnectionResetError(errno.ECONNRESET, "Reset"), "reset", 1),
+        (KeyboardInterrupt(), "stopped; finished work is kept, the same command goes on where it was", 130),
+        (click.Abort(), "stopped; finished work is kept, the same command goes on where it was", 130),
+    ],
+)
+def test_what_an_error_means(error: BaseException, line: str, code: int) -> None:
+    failure = understood(error)
+    assert failure is not None
+    assert (failure.line, failure.code) == (line, code)
+
+
+def test_a_full_disk_says_what_to_do() -> None:
+    failure = understood(OSError(errno.ENOSPC, "No space left on device", "/data/x.zarr"))
+    assert failure is not None
+    assert failure.code == 2
+    assert failure.line.startswith("/data/x.zarr: no space left on device; free some space")
+
+
+def test_the_cause_of_a_failed_tile_decides_the_exit_code() -> None:
+    full, broken = TileFailedError("tile (0, 1) failed"), TileFailedError("tile (0, 1) failed")
+    full.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    broken.__cause__ = MemoryError()
+    failures = [understood(full), understood(broken)]
+    assert [failure and failure.code for failure in failures] == [2, 1]
+
+
+def test_a_mistake_of_ours_shows_where(gramline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_context: click.Context) -> None:
+        raise ZeroDivisionError("unforeseen")
+
+    monkeypatch.setattr(main.gramline, "invoke", broken)
+    answer = gramline("demo")
+    assert answer.code == 1
+    assert "Traceback" in answer.err
+    assert answer.err.splitlines()[-1].startswith("gramline: error: this is a mistake in gramline")
+
+
+def test_ctrl_c_leaves_quietly(gramline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_context: click.Context) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main.gramline, "invoke", interrupted)
+    answer = gramline("demo")
+    assert answer.code == 130
+    assert "goes on where it was" in answer.error

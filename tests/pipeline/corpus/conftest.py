@@ -1,0 +1,29 @@
+"""Where the real data sets are, if they are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """The folder of the real data sets: GRAMLINE_DATA, or shared/data beside the repository."""
+    folder = Path(os.environ.get("GRAMLINE_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no data sets at {folder}; set GRAMLINE_DATA to the folder that holds them")
+    return folder
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A file with the given text, as bytes."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

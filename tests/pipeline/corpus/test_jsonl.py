@@ -1,0 +1,80 @@
+"""JSON lines there and back, for every kind of structure."""
+
+import pytest
+
+from gramline.pipeline.corpus import Corpus, generate_saleslog, read_jsonl, write_jsonl
+from gramline.pipeline.errors import CorpusError
+
+SAMPLES = {
+    "words": lambda: Corpus.from_sequences([["a", "\u3000\u2028"], [""]], [["X", None], ["Y"]]),
+    "mixed": lambda: Corpus.from_sequences([["a", {"f": 0.1, "g": 1}], [{}, ["h", "i"]]], [["X", "X"], None]),
+    "prior": lambda: Corpus.from_sequences([["a"], ["b"]], [["X"], ["Y"]], prior=[[[0.1, 0.9]], [[1, 0]]]),
+    "trees": lambda: generate_saleslog(4, kind="trees", features="spelling").with_column("group", list("abba")),
+    "dags": lambda: generate_saleslog(4, kind="dags").with_column("weight", [1, 2, 3, 4]),
+    "parses": lambda: generate_saleslog(4, kind="parses").with_column("id", list("wxyz")),
+    "tagged": lambda: Corpus.from_tagged([[("a", "X")], [("b", "Y"), ("a", "Z")]]),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_there_and_back(sample, tmp_path):
+    corpus = SAMPLES[sample]()
+    write_jsonl(corpus, tmp_path / "c.jsonl")
+    again = read_jsonl(tmp_path / "c.jsonl", labels=corpus.label_names or None)
+    assert again.table.equals(corpus.table.select(again.table.column_names))
+    assert set(again.table.column_names) == set(corpus.table.column_names)
+    assert again.fingerprint == corpus.fingerprint
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+def test_a_graph_by_hand(write):
+    lines = (
+        '{"tokens": ["a", {"f": 2}, ["g", "h"]], "edges": [[0, 2], [1, 2]], "labels": ["X", null, "Y"], "group": "p"}\n'
+        "\n"
+        '{"id": "second", "tokens": ["a"], "edges": [], "group": "q"}\n'
+    )
+    corpus = read_jsonl(write("c.jsonl", lines), labels=["Y", "X"])
+    assert (corpus.kind, corpus.ids, corpus.column("group")) == ("dags", ["0", "second"], ["p", "q"])
+    assert corpus.labels == [["X", None, "Y"], [None]]
+    assert corpus.label_names == ["Y", "X"]
+    assert corpus.packed().link_targets.tolist() == [2, 2]
+
+
+def test_nested_trees(write, tmp_path):
+    corpus = read_jsonl(write("c.jsonl", '{"tree": ["S", ["A", "two words"]]}\n{"tree": "(S (A b))"}\n'))
+    assert corpus.trees == [["S", ["A", "two words"]], ["S", ["A", "b"]]]
+    with pytest.raises(CorpusError, match="the symbol 'two words' cannot stand in a bracketed tree"):
+        write_jsonl(corpus, tmp_path / "never-written.jsonl")
+    assert not (tmp_path / "never-written.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"c\.jsonl is empty"),
+        ('{"tokens": ["a"]}\n{"tokens": ["a"\n', r"c\.jsonl:2: not a JSON object"),
+        ("[" * 100_000 + "\n", r"c\.jsonl:1: not a JSON object"),
+        ("[1]\n", r"c\.jsonl:1: expected a JSON object with the key 'tokens'"),
+        ('{"words": ["a"]}\n', r"c\.jsonl:1: structure 0: the key 'tokens' must hold a list"),
+        ('{"tokens": "ab"}\n', r"c\.jsonl:1: structure 0: the key 'tokens' must hold a list"),
+        ('{"tokens": ["a"]}\n\n{"tokens": []}\n', r"c\.jsonl:3: structure 1 is empty"),
+        ('{"tokens": ["a"]}\n\n{"tokens": [3]}\n', r"c\.jsonl:3: structure 1, position 0: a token is a string"),
+        ('{"tokens": [{"f": NaN}]}\n', r"c\.jsonl:1: structure 0, position 0: feature 'f' is nan"),
+        ('{"tokens": ["a"], "labels": []}\n', r"c\.jsonl:1: structure 0 has 1 positions but 0 labels"),
+        (
+            '{"tokens": ["a"]}\n{"tokens": ["a"], "edges": []}\n',
+            r"c\.jsonl:2: structure 1 is of kind dags, the first is",
+        ),
+        ('{"tokens": [["f"]], "words": []}\n', r"c\.jsonl:1: structure 0: 'words' must hold one word per token"),
+        ('{"tokens": ["a"], "labels": ["X"], "prior": [[2]]}\n', r"c\.jsonl:1: structure 0, position 0: the prior of"),
+        ('{"tree": "(S (A b)"}\n', r"c\.jsonl:1: structure 0, line 1: the tree that begins here is not closed"),
+    ],
+)
+def test_refused(write, text, message):
+    with pytest.raises(CorpusError, match=message):
+        read_jsonl(write("c.jsonl", text))
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    with pytest.raises(CorpusError, match=r"cannot write .*c\.jsonl: No such file or directory"):
+        write_jsonl(Corpus.from_sequences([["a"]]), tmp_path / "nowhere" / "c.jsonl")

@@ -1,0 +1,78 @@
+"""The protein experiment end to end on made-up chains, and the substitution matrix it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gramline.pipeline.experiments import protein
+from gramline.pipeline.experiments.amino_acids import AMINO_ACIDS, BLOSUM62, blosum_kernel, blosum_scores
+from gramline.pipeline.experiments.base import Run
+from gramline.pipeline.experiments.catalogue import find_experiment
+from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, has_crf
+
+LETTERS = {"h": "AELMQK", "e": "VIYFWT", "_": "GNPDS"}  # structures that prefer letters of their own
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    (tmp_path / "protein_ss").mkdir()
+    for name, n_chains in (("train", 12), ("test", 4)):
+        chains = []
+        for _ in range(n_chains):
+            segments = [str(label) for label in rng.choice(list(LETTERS), 6) for _ in range(5)]
+            chains.append("".join(f"{rng.choice(list(LETTERS[label]))}\t{label}\n" for label in segments))
+        (tmp_path / "protein_ss" / f"{name}.tsv").write_text("\n".join(chains))
+    return tmp_path
+
+
+def test_letters_tell_the_structure(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(tmp_path.iterdir())
+    (table,) = find_experiment("protein").run(Run(data, quick=True, scratch=tmp_path))
+    found = {str(row[0]): row for row in table.rows}
+    for family in protein.families(quick=True):
+        q3 = found[family.name][1]
+        assert isinstance(q3, float)
+        assert q3 > 75, family.name
+    assert found["coil everywhere"][2:5] == (0.0, 0.0, 100.0)
+    assert found["published, neural networks"][1] == protein.PUBLISHED_Q3
+    assert ("CRF on windows" in found) == has_crf()
+    assert set(tmp_path.iterdir()) == before  # the stores are gone
+    monkeypatch.setattr(protein, "has_crf", lambda: False)
+    monkeypatch.setattr(protein, "families", lambda _quick: [])
+    (without,) = protein.protein(Run(data, quick=True, scratch=tmp_path))
+    assert MISSING_NOTE in without.notes
+    assert "CRF on windows" not in [row[0] for row in without.rows]
+
+
+def test_test_chains_have_no_say_in_the_choice(data: Path, tmp_path: Path) -> None:
+    family = protein.families(quick=True)[2]
+    assert len(family.parameters) > 1
+    train = protein.read_conll(data / "protein_ss" / "train.tsv", features="token")
+    kernel, parameters = protein._chosen(family, train, Run(tmp_path, quick=True))
+    assert kernel in family.kernels
+    assert parameters in family.parameters
+
+
+def test_published_scores() -> None:
+    scores = blosum_scores()
+    letter = {name: number for number, name in enumerate(AMINO_ACIDS)}
+    assert [len(row) for row in BLOSUM62] == list(range(1, 21))
+    for pair, score in {"WW": 11, "CC": 9, "AA": 4, "IV": 3, "KR": 2, "WD": -4, "FP": -4, "YF": 3, "ST": 1}.items():
+        assert scores[letter[pair[0]], letter[pair[1]]] == scores[letter[pair[1]], letter[pair[0]]] == score
+
+
+def test_the_kernel_is_positive_semidefinite_though_the_scores_are_not() -> None:
+    scores = blosum_scores()
+    assert np.linalg.eigvalsh(scores)[0] < -1
+    centred = np.eye(20) - 1 / 20
+    assert np.linalg.eigvalsh(centred @ scores @ centred)[0] > -1e-9
+    for sharpness in (0.05, 0.15, 0.5):
+        kernel = blosum_kernel(sharpness)
+        assert kernel.is_positive_semidefinite
+        values = np.array(kernel.matrix)
+        np.testing.assert_allclose(np.diagonal(values), 1.0)
+        assert ((values > 0) & (values <= 1)).all()

@@ -1,0 +1,94 @@
+"""Groups of arrays: what was written comes back, and nothing half-written or damaged does."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gramline.pipeline import array_group
+from gramline.pipeline.array_group import read_group, write_group
+from gramline.pipeline.errors import StoreError
+
+ARRAYS = {
+    "counts": np.arange(12, dtype=np.int32).reshape(3, 4),
+    "zeros": np.zeros(5),
+    "empty": np.zeros((0, 3)),
+    "bytes": np.frombuffer(b"abc", np.uint8),
+    "scalar": np.array(7.5),
+}
+
+
+def chunks(path: Path) -> list[Path]:
+    return sorted(found for found in path.rglob("*") if found.is_file() and found.name != "zarr.json")
+
+
+@pytest.mark.parametrize("place", ["local", "memory"])
+def test_what_was_written_comes_back(tmp_path: Path, place: str) -> None:
+    url = str(tmp_path / "deep" / "model.zarr") if place == "local" else "memory://round-trip"
+    write_group(url, {"kind": "test", "nested": {"c": 0.8}}, ARRAYS)
+    attributes, arrays = read_group(url)
+    assert attributes == {"kind": "test", "nested": {"c": 0.8}}
+    assert set(arrays) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_a_path_in_use_is_refused_and_replaced_only_on_request(tmp_path: Path) -> None:
+    write_group(tmp_path / "a", {}, {"x": np.ones(2)})
+    with pytest.raises(StoreError, match="exists already"):
+        write_group(tmp_path / "a", {}, {"x": np.zeros(2)})
+    assert read_group(tmp_path / "a")[1]["x"].tolist() == [1, 1]
+    write_group(tmp_path / "a", {}, {"y": np.zeros(2)}, overwrite=True)
+    assert list(read_group(tmp_path / "a")[1]) == ["y"]
+    assert [found.name for found in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "delete"])
+def test_damage_is_an_error_never_a_number(tmp_path: Path, damage: str) -> None:
+    write_group(tmp_path / "a", {}, {"ones": np.ones(50), "counts": np.arange(50)})
+    for chunk in chunks(tmp_path / "a"):
+        good = chunk.read_bytes()
+        if damage == "flip":
+            chunk.write_bytes(good[:9] + bytes([good[9] ^ 1]) + good[10:])
+        elif damage == "cut":
+            chunk.write_bytes(good[:-3])
+        elif damage == "empty":
+            chunk.write_bytes(b"")
+        else:
+            chunk.unlink()
+        with pytest.raises(StoreError, match="is damaged"):
+            read_group(tmp_path / "a")
+        chunk.write_bytes(good)
+    assert read_group(tmp_path / "a")[1]["counts"][7] == 7
+
+
+def test_what_is_not_a_group_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("hello")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "zarr.json").write_text('{"zarr_format": 3, "node')
+    for name, said in [
+        ("nowhere", "does not exist"),
+        ("file", "is a file"),
+        ("folder", "is not a store"),
+        ("foreign", "was not written by gramline to its end"),
+        ("broken", "is not a store"),
+    ]:
+        with pytest.raises(StoreError, match=said):
+            read_group(tmp_path / name)
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(array_group, "write_arrays", full)
+    with pytest.raises(StoreError, match="no space left on the device while writing"):
+        write_group(tmp_path / "a", {}, {"x": np.ones(2)})
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,79 @@
+"""Export: the full matrix for other programs, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from gram_samples import KERNEL, corpus
+
+from gramline.pipeline import StoredGram, build_gram, export_gram
+from gramline.pipeline.errors import StoreError, TileCorruptError
+
+
+@pytest.fixture(scope="module")
+def grams(tmp_path_factory: pytest.TempPathFactory) -> list[StoredGram]:
+    folder = tmp_path_factory.mktemp("export")
+    return [
+        build_gram(KERNEL, corpus(), folder / "a.zarr", block_rows=10),
+        build_gram(KERNEL, corpus(), folder / "b.zarr", other=corpus(6, seed=2), block_rows=11, dtype="float32"),
+    ]
+
+
+def test_npy(grams: list[StoredGram], tmp_path: Path) -> None:
+    for number, gram in enumerate(grams):
+        export_gram(gram.path, tmp_path / "deep" / f"{number}.npy")
+        found = np.load(tmp_path / "deep" / f"{number}.npy")
+        assert found.dtype == gram.dtype
+        np.testing.assert_array_equal(found, gram.to_numpy())
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["0.npy", "1.npy"]
+
+
+def test_plain_zarr(grams: list[StoredGram], tmp_path: Path) -> None:
+    for number, gram in enumerate(grams):
+        export_gram(gram.path, tmp_path / f"{number}.zarr")
+        found = zarr.open_array(tmp_path / f"{number}.zarr", mode="r")
+        assert (found.shape, found.dtype) == (gram.shape, gram.dtype)
+        np.testing.assert_array_equal(found[...], gram.to_numpy())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.zarr", "1.zarr"]
+
+
+@pytest.mark.parametrize("ending", ["npy", "zarr"])
+def test_an_existing_target_is_replaced_only_on_request(grams: list[StoredGram], tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"a.{ending}"
+    export_gram(grams[0].path, target)
+    with pytest.raises(StoreError, match="exists already"):
+        export_gram(grams[1].path, target)
+    export_gram(grams[1].path, target, overwrite=True)
+    found = np.load(target) if ending == "npy" else zarr.open_array(target, mode="r")
+    assert found.shape == grams[1].shape
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize("ending", ["npy", "zarr"])
+def test_a_broken_store_exports_nothing(tmp_path: Path, ending: str) -> None:
+    build_gram(KERNEL, corpus(), tmp_path / "store" / "a.zarr", block_rows=10)
+    (tmp_path / "store" / "a.zarr" / "tiles" / "c" / "1" / "2").unlink()
+    with pytest.raises(TileCorruptError, match=r"tile \(1, 2\)"):
+        export_gram(tmp_path / "store" / "a.zarr", tmp_path / f"out.{ending}")
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_full_disk_is_one_sentence(grams: list[StoredGram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(StoreError, match=r"no space left on the device while writing .*out.npy"):
+        export_gram(grams[0].path, tmp_path / "out.npy")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_endings_and_the_store_itself_are_refused(grams: list[StoredGram], tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"an export is a .npy file or a .zarr array"):
+        export_gram(grams[0].path, tmp_path / "a.csv")
+    with pytest.raises(StoreError, match="is the store itself"):
+        export_gram(grams[0].path, grams[0].path, overwrite=True)

@@ -1,0 +1,84 @@
+"""Stores on an object store, here one in memory: the same life without files and renames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import obstore
+import pytest
+from gram_samples import KERNEL, ScriptedExecutor, corpus
+
+from gramline.pipeline import StoredGram, append_gram, build_gram, verify_gram
+from gramline.pipeline.array_group import read_group, write_group
+from gramline.pipeline.errors import StoreError
+
+URL = "s3://bucket/a.zarr"
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What every s3:// address leads to."""
+    from obstore.store import MemoryStore
+
+    store = MemoryStore()
+    monkeypatch.setattr("obstore.store.from_url", lambda _url, **_: store)
+    return store
+
+
+def keys(bucket: Any) -> list[str]:
+    return [item["path"] for page in obstore.list(bucket, "tiles/c/") for item in page]
+
+
+def test_build_resume_verify_repair_append(bucket: Any) -> None:
+    gram = build_gram(KERNEL, corpus(8), URL, block_rows=10)
+    np.testing.assert_array_equal(gram.to_numpy(), KERNEL.gram(corpus(8)))
+    assert len(keys(bucket)) == gram.layout.n_tiles
+    obstore.delete(bucket, "tiles/c/0/1")
+    obstore.put(bucket, "tiles/c/0/2", b"torn")
+    resumed = ScriptedExecutor()
+    build_gram(KERNEL, corpus(8), URL, executor=resumed)
+    assert {(task.i, task.j) for task in resumed.calls} == {(0, 1), (0, 2)}
+    good = bytes(obstore.get(bucket, "tiles/c/1/1").bytes())
+    obstore.put(bucket, "tiles/c/1/1", good[:20] + bytes([good[20] ^ 1]) + good[21:])
+    assert [(check.i, check.j) for check in verify_gram(URL).bad] == [(1, 1)]
+    assert verify_gram(URL, repair=True).is_good
+    assert bytes(obstore.get(bucket, "tiles/c/1/1").bytes()) == good
+    grown = append_gram(URL, corpus(3, seed=5))
+    assert StoredGram.open(URL).shape == grown.shape
+    with pytest.raises(StoreError, match="corpus: it holds this one with 1 appended"):
+        build_gram(KERNEL, corpus(8), URL)
+
+
+def test_a_group_without_attributes_was_never_finished(bucket: Any) -> None:
+    write_group(URL, {"kind": "model"}, {"x": np.arange(3)})
+    assert read_group(URL)[1]["x"].tolist() == [0, 1, 2]
+    with pytest.raises(StoreError, match="exists already"):
+        write_group(URL, {}, {})
+    obstore.put(bucket, "zarr.json", b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    with pytest.raises(StoreError, match="was not written by gramline to its end"):
+        read_group(URL)
+    write_group(URL, {}, {"y": np.arange(2)})
+    assert list(read_group(URL)[1]) == ["y"]
+
+
+def test_an_address_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_url: str, **_: object) -> None:
+        raise ValueError("no such scheme\nand more")
+
+    monkeypatch.setattr("obstore.store.from_url", refuse)
+    with pytest.raises(StoreError, match=r"^s3://bucket/a.zarr cannot be opened: no such scheme$"):
+        StoredGram.open(URL)
+
+
+def test_a_store_that_refuses_is_one_sentence(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from obstore.exceptions import PermissionDeniedError
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionDeniedError("the key may not read here\nand a page of XML")
+
+    monkeypatch.setattr("zarr.open_group", denied)
+    assert bucket is not None
+    for action in (lambda: StoredGram.open(URL), lambda: build_gram(KERNEL, corpus(2), URL)):
+        with pytest.raises(StoreError, match=r"a.zarr cannot be written or read: the key may not read here$"):
+            action()

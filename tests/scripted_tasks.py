@@ -1,0 +1,47 @@
+"""Tasks that fail, sleep and kill on order, and leave a line per call where a test can count them.
+
+Importable on Dask workers (`tests/` is on their path), so they travel by name.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from gramline.kernels.errors import KernelOverflowError
+
+
+@dataclass(frozen=True)
+class Script:
+    """What one task does."""
+
+    number: int
+    journal: str  # file that gets one line per call
+    failures: int = 0  # calls that fail before one works
+    refuses: bool = False
+    kills: bool = False
+    seconds: float = 0.0
+
+
+def act(script: Script) -> int:
+    """The square of the task's number, unless the script says otherwise."""
+    path = Path(script.journal)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, b"%d\n" % script.number)
+    os.close(descriptor)
+    if script.kills:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if script.refuses:
+        raise KernelOverflowError("too large", 1, 2)
+    time.sleep(script.seconds)
+    if calls(path).count(script.number) <= script.failures:
+        raise RuntimeError(f"task {script.number} fails")
+    return script.number**2
+
+
+def calls(journal: Path) -> list[int]:
+    """Numbers of the tasks called so far, in order."""
+    return [int(line) for line in journal.read_text().split()] if journal.exists() else []
