@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find kernels learners pipeline -name '*.py' -printf '%p ' 2>/dev/null)
 
-.PHONY: help demo test test-slow lint types layers bench chaos soak fuzz results scale slurm clean format
+.PHONY: help demo test test-slow lint types layers bench chaos soak fuzz places results scale slurm clean format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -66,7 +66,10 @@ soak: $(VENV)/.developer  ## twenty thousand tiles through one scheduler while w
 fuzz: $(VENV)/.developer  ## more than twenty thousand bad files for every reader
 	$(BIN)/python -m pytest -m fuzz -s tests/fuzz
 
-slurm:  ## a Slurm of one node on loopback, from Debian's packages, in .slurm (root); the tests of deploy/slurm use it
+places: $(VENV)/.developer  ## the commands of deploy/ssh and deploy/slurm, against an sshd and a Slurm where they are installed
+	$(BIN)/python -m pytest -m places tests/deploy
+
+slurm:  ## a Slurm of one node on loopback, from Debian's packages, in .slurm (root); `make places` tests with one of its own
 	deploy/slurm/single-node.sh install
 	deploy/slurm/single-node.sh start .slurm
 

@@ -14,7 +14,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, suppres
 settings.register_profile("searching", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-ON_REQUEST = ("slow", "chaos", "benchmark", "soak", "fuzz")  # run by pytest -m slow, and so on
+ON_REQUEST = ("slow", "chaos", "benchmark", "soak", "fuzz", "places")  # run by pytest -m slow, and so on
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

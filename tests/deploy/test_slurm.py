@@ -47,9 +47,12 @@ def slurm(tmp_path: Path) -> Iterator[dict[str, str]]:
     try:
         yield {"SLURM_CONF": str(folder / "slurm.conf")}
     finally:
+        for log in [*folder.glob("log/*.log"), *tmp_path.glob("slurm-logs/*")]:  # pytest shows them when the test fails
+            sys.stdout.write(f"--- {log.name}\n{log.read_text('utf-8', 'replace')[-4000:]}\n")
         subprocess.run([SCRIPT, "stop", folder], check=True, env=environment, timeout=60)
 
 
+@pytest.mark.places
 @needs_slurm
 def test_the_commands_of_the_readme(run_readme: Callable[..., str], slurm: dict[str, str], tmp_path: Path) -> None:
     said = run_readme("slurm", SETTINGS, slurm)

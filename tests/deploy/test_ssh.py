@@ -20,9 +20,12 @@ import pytest
 SSHD = shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
 PRIVILEGE_SEPARATION = Path("/run/sshd")  # sshd wants this folder when root starts it
 
-pytestmark = pytest.mark.skipif(
-    SSHD is None or shutil.which("ssh-keygen") is None, reason="needs an SSH server: install openssh-server"
-)
+pytestmark = [
+    pytest.mark.places,
+    pytest.mark.skipif(
+        SSHD is None or shutil.which("ssh-keygen") is None, reason="needs an SSH server: install openssh-server"
+    ),
+]
 
 
 @dataclass(frozen=True)
