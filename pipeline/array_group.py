@@ -26,10 +26,12 @@ from zarr.abc.store import Store
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
+from zarr.errors import ContainsArrayError
 from zarr.storage import LocalStore, MemoryStore
 
 from gramline.pipeline.array_limits import check_array, check_stored
 from gramline.pipeline.errors import RunError, StoreError
+from gramline.pipeline.group_kinds import STORE, Kind
 from gramline.pipeline.group_places import is_local as is_local
 from gramline.pipeline.group_places import local_path as local_path
 from gramline.pipeline.group_places import open_store
@@ -76,27 +78,27 @@ def _remotely(url: str, action: Callable[[], Made]) -> Made:
         raise storage_error(url, error) from None
 
 
-def open_group(url: str) -> Group:
-    """The group at `url` for reading and writing; anything else is a StoreError."""
-    if is_local(url) and not local_path(url).is_dir():
-        what = "is a file, not a store" if local_path(url).exists() else "does not exist"
-        raise StoreError(f"{url} {what}; give the path of a store that gramline wrote")
+def open_group(url: str, kind: Kind = STORE) -> Group:
+    """The group at `url` for reading and writing; anything else is a StoreError that names the `kind` wanted there."""
+    kind.require_folder(url)
     store = open_store(url)
     try:
         return _remotely(url, lambda: zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False))
     except RunError:
         raise
+    except FileNotFoundError:
+        raise kind.missing(url) from None
+    except ContainsArrayError:
+        raise kind.refusal(url, "a Zarr array") from None
     except DAMAGED as error:
         if _is_refusal(error):
             raise
-        raise StoreError(
-            f"{url} is not a store ({first_line(error)}); give the path of a store that gramline wrote"
-        ) from None
+        raise kind.refusal(url, "something whose zarr.json cannot be read") from None
 
 
-def read_attributes(url: str) -> tuple[dict[str, Any], bool | None]:
+def read_attributes(url: str, kind: Kind = STORE) -> tuple[dict[str, Any], bool | None]:
     """The attributes of a group; True when their seal vouches for them, None when they have none."""
-    attributes = dict(open_group(url).attrs.asdict())
+    attributes = dict(open_group(url, kind).attrs.asdict())
     seal = attributes.pop(SEAL, None)
     return attributes, None if seal is None else seal == _seal(attributes)
 
@@ -258,20 +260,21 @@ def write_group(
 
 
 def read_group(
-    url: str | os.PathLike[str], check: Callable[[dict[str, Any], bool | None], None] = lambda _found, _sealed: None
+    url: str | os.PathLike[str],
+    check: Callable[[dict[str, Any], bool | None], None] = lambda _found, _sealed: None,
+    kind: Kind = STORE,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The attributes and arrays that `write_group` wrote; anything missing or damaged is a StoreError.
 
-    `check` sees the attributes, and whether they are sealed, before any array is read.
+    `check` sees the attributes, and whether they are sealed, before any array is read; `kind` is for what is no group.
     """
     url = os.fspath(url)
-    attributes, is_sealed = read_attributes(url)
+    attributes, is_sealed = read_attributes(url, kind)
     check(attributes, is_sealed)
     group = open_group(url)
     digests = attributes.pop(CHECKED, None)
     if not isinstance(digests, dict):
-        what = "is a Gram matrix, not a model" if "segments" in attributes else "was not written by gramline to its end"
-        raise StoreError(f"{url} {what}; give the path of a model, or train one with `gramline fit`")
+        raise StoreError(f"{url} was not written by gramline to its end; remove it and make it anew")
     arrays = {name: read_array(group, name, url) for name in digests}
     for name, expected in digests.items():
         if digest(arrays[name]) != expected:

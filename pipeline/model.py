@@ -26,10 +26,10 @@ from gramline.learners.layout import BlockLayout
 from gramline.learners.operator import GramOperator, Matrix
 from gramline.pipeline.array_group import check_format, read_group, write_group
 from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.group_kinds import MODEL
 from gramline.pipeline.model_checks import UNREADABLE, check_kernel, check_labels, check_rows, check_state
 from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
 
-FORMAT = "gramline model"
 VERSION = 2  # 1 had no seal on its attributes
 READABLE = (1, 2)
 
@@ -156,7 +156,7 @@ class Model:
         learner, learner_arrays = self.learner.to_state()
         support, support_arrays = packed_to_arrays(self.support)
         attributes = {
-            "format": FORMAT,
+            MODEL.key: MODEL.value,
             "version": VERSION,
             "kernel": None if self.kernel is None else self.kernel.to_dict(),
             "learner": learner,
@@ -170,7 +170,7 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """Read a model that `save` wrote."""
-        attributes, arrays = read_group(path, partial(_check, os.fspath(path)))
+        attributes, arrays = read_group(path, partial(_check, os.fspath(path)), MODEL)
         try:
             description = attributes["kernel"]
             kernel = None if description is None else from_dict(description, Kernel)  # type: ignore[type-abstract]
@@ -191,9 +191,7 @@ class Model:
 
 
 def _check(path: str, attributes: dict[str, Any], is_sealed: bool | None) -> None:
-    if attributes.get("format") != FORMAT:
-        what = "a Gram matrix, not a model" if "segments" in attributes else "not a model"
-        raise StoreError(f"{path} is {what}; give the path of a model, or train one with `gramline fit`")
+    MODEL.require(path, attributes)
     check_format(path, "a model", attributes.get("version"), READABLE, is_sealed)
 
 

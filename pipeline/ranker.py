@@ -32,11 +32,11 @@ from gramline.pipeline.array_group import check_format, open_group, read_group, 
 from gramline.pipeline.candidate_columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.group_kinds import MODEL, RANKER
 from gramline.pipeline.model import arrays_named, chosen_structures, named_arrays
 from gramline.pipeline.model_checks import UNREADABLE, check_forest_arrays, check_kernel, check_rows, check_state
 from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
 
-FORMAT = "gramline ranker"
 VERSION = 2  # 1 had no seal on its attributes
 READABLE = (1, 2)
 CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes
@@ -153,7 +153,7 @@ class Ranker:
         learner, learner_arrays = self.learner.to_state()
         support, support_arrays = packed_to_arrays(self.support)
         attributes = {
-            "format": FORMAT,
+            RANKER.key: RANKER.value,
             "version": VERSION,
             "kernel": self.kernel.to_dict(),
             "learner": learner,
@@ -166,7 +166,7 @@ class Ranker:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ranker:
         """Read a ranker that `save` wrote."""
-        attributes, arrays = read_group(path, partial(_check, os.fspath(path)))
+        attributes, arrays = read_group(path, partial(_check, os.fspath(path)), RANKER)
         try:
             kernel = from_dict(attributes["kernel"], Kernel)  # type: ignore[type-abstract]
             check_state(attributes["learner"], arrays_named("learner", arrays))
@@ -185,14 +185,13 @@ class Ranker:
 
 
 def _check(path: str, attributes: dict[str, Any], is_sealed: bool | None) -> None:
-    if attributes.get("format") != FORMAT:
-        raise StoreError(f"{path} is not a ranker; give the path that a ranker was saved to")
+    RANKER.require(path, attributes)
     check_format(path, "a ranker", attributes.get("version"), READABLE, is_sealed)
 
 
 def is_ranker(path: str | os.PathLike[str]) -> bool:
     """Whether a ranker, not a labeler or anything else, was saved at `path`."""
-    return open_group(os.fspath(path)).attrs.asdict().get("format") == FORMAT
+    return RANKER.holds(open_group(os.fspath(path), MODEL).attrs.asdict())
 
 
 def _forest(learner: RankingPerceptron, support: Packed, kernel: Kernel) -> Forest | None:

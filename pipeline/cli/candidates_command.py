@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gramline.pipeline.cli.input_paths import require_file
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_pairs
 from gramline.pipeline.errors import InputError
 
@@ -108,6 +109,7 @@ def read_trees(path: str, strip_functions: bool = False, strip_empty: bool = Fal
     from gramline.pipeline.corpus.brackets import read_brackets
     from gramline.pipeline.corpus.corpus import Corpus
 
+    require_file(path, "a file of bracketed trees or a corpus of parses")
     if Path(path).suffix == ".parquet":
         if strip_functions or strip_empty:
             raise InputError(f"{path} is a corpus already; functions and empty elements are stripped by corpus import")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gramline.pipeline.cli.input_paths import require_file
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def import_corpus(
         if key not in understood:
             option = "--" + key.replace("_", "-")
             raise InputError(f"{option} means nothing for {chosen} files; leave it out or choose another --format")
+    require_file(path, f"a {chosen} file")
     names = None if labels is None else [name.strip() for name in labels.split(",")]
     training = None
     if like is not None:

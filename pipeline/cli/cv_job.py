@@ -11,6 +11,7 @@ from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.cluster_options import parse_bytes
 from gramline.pipeline.cli.gram_plan import tile_limit
+from gramline.pipeline.cli.input_paths import require_file, require_path
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.kernel_options import DEFAULTS as KERNELS
 from gramline.pipeline.cli.notation import parse_record, parse_value
@@ -95,6 +96,7 @@ def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> t
             return _corpus(path, file), None
         except (CorpusError, InputError) as error:
             raise type(error)(f"{file.lines.where('corpus', 'path')} [corpus]: {error}") from None
+    require_path(source, "a job file (.toml), a store that `gramline gram build` wrote, or a corpus")
     if not Path(source).is_dir() and "://" not in source:
         if given is not None:
             raise InputError("--corpus belongs to a Gram store; the source is a corpus itself")
@@ -120,6 +122,7 @@ def _corpus(path: str, file: Job) -> Corpus:
         if layout is not None or features:
             raise InputError(f"{path} is a corpus already; [features] and format belong to files that are imported")
         return Corpus.load(path)
+    require_file(path, "a corpus")
     from gramline.pipeline.cli.corpus_import import import_corpus
 
     names = file.setting(None, "corpus", "labels")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gramline.pipeline.cli.input_paths import require_path
 from gramline.pipeline.cli.output import count, json_option, say, say_json, say_pairs, say_table
 from gramline.pipeline.cli.ranking import evaluate_choices, holds_choices
 from gramline.pipeline.errors import InputError
@@ -54,6 +55,7 @@ def evaluate(
     from gramline.pipeline.corpus.corpus import Corpus
     from gramline.pipeline.ranker import is_ranker
 
+    require_path(source, "a model that `gramline fit` wrote, or of a file of predictions")
     if holds_choices(source) if Path(source).is_file() else is_ranker(source):
         evaluate_choices(source, corpus, gold, as_json)
         return

@@ -107,10 +107,17 @@ def fit(
 
 
 def refuse_existing(target: str, overwrite: bool) -> None:
-    """Before the training, not after it."""
-    from gramline.pipeline.array_group import group_exists
+    """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
+    from gramline.pipeline.array_group import group_exists, read_attributes
+    from gramline.pipeline.group_kinds import MODEL, RANKER
 
-    if group_exists(target) and not overwrite:
+    if not group_exists(target):
+        return
+    wanted = MODEL.as_target()
+    attributes, _ = read_attributes(target, wanted)
+    if not RANKER.holds(attributes):
+        wanted.require(target, attributes)
+    if not overwrite:
         raise InputError(f"{target} is there already; choose another path or give --overwrite")
 
 
@@ -151,7 +158,10 @@ def _trained(
 
         path = job.path(source, "corpus", "path", "the corpus to train on")
         if Path(path).is_dir():
-            raise InputError(f"{learner.name} reads features, so it trains on a corpus file, but {path} is a folder")
+            raise InputError(
+                f"{learner.name} reads features, so it trains on a corpus file, but {path} is a folder; give the path "
+                "of a corpus"
+            )
         corpus = Corpus.load(path)
         return Model.of(fitting.fit(corpus), corpus), {}
     from gramline.pipeline.read_progress import telling_reads

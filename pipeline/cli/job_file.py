@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gramline.pipeline.cli.input_paths import require_file
 from gramline.pipeline.cli.job_types import check_kinds
 from gramline.pipeline.cli.notation import read_matrix, refuse_unknown
 from gramline.pipeline.errors import InputError
@@ -86,6 +87,7 @@ def load_job(path: str | None) -> Job:
     """Read and check a job file."""
     if path is None:
         return Job()
+    require_file(path, "a job file (TOML)")
     content = b""
     try:
         content = Path(path).read_bytes()
@@ -93,6 +95,9 @@ def load_job(path: str | None) -> Job:
         tables = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"{path}: the job file cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        line = line_of(error, content)
+        raise InputError(f"{path}:{line}: not UTF-8 text; give the path of a job file (TOML)") from None
     except (ValueError, RecursionError) as error:
         line = line_of(error, content)
         raise InputError(f"{path}:{line}: the job file is not valid TOML: {error}") from None

@@ -64,8 +64,11 @@ def read_predictions(path: str) -> Predictions:
         text = Path(path).read_text("utf-8")
     except OSError as error:
         raise InputError(f"{path}: the predictions cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: the predictions are not UTF-8 text: {error.reason}") from None
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}: the predictions are not UTF-8 text; give a model that `gramline fit` wrote, or predictions as "
+            "JSON lines or CoNLL columns"
+        ) from None
     found = _from_json(text, path) if text.lstrip().startswith("{") else _from_columns(text, path)
     if not found.labels:
         raise InputError(f"{path} holds no predictions")

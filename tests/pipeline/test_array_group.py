@@ -75,10 +75,10 @@ def test_what_is_not_a_group_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken" / "zarr.json").write_text('{"zarr_format": 3, "node')
     for name, said in [
         ("nowhere", "does not exist"),
-        ("file", "is a file"),
-        ("folder", "is not a store"),
+        ("file", "is not a store but a file"),
+        ("folder", "is not a store but an empty folder"),
         ("foreign", "was not written by gramline to its end"),
-        ("broken", "is not a store"),
+        ("broken", "is not a store but something whose zarr.json cannot be read"),
     ]:
         with pytest.raises(StoreError, match=said):
             read_group(tmp_path / name)

@@ -61,7 +61,7 @@ def test_files_that_are_not_well_formed(gramline: Any, tmp_path: Path, name: str
         (["--block-rows", "2"], "use a block size of at least 5"),
         (["--memory-limit", "310MB", "--block-rows", "2000"], "use smaller blocks"),
         (["--memory-limit", "lots"], "'lots' is not a size"),
-        (["--job", "nowhere.toml"], "the job file cannot be read"),
+        (["--job", "nowhere.toml"], "nowhere.toml does not exist; give the path of a job file"),
     ],
 )
 def test_kernels_and_stores_that_cannot_be(
@@ -105,28 +105,6 @@ def test_a_store_of_another_kernel_or_corpus(gramline: Any, gram: Path, corpus: 
     assert content.code == 2
     assert "corpus: it holds another one" in content.error
     assert gramline("gram", "verify", gram, "--inline").code == 0
-
-
-@pytest.mark.parametrize("command", [["gram", "status"], ["gram", "verify", "--inline"], ["fit", "-o", "m.zarr"]])
-def test_a_path_that_is_not_a_store(gramline: Any, tmp_path: Path, command: list[str]) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file.zarr").write_text("no")
-    for path in ("folder", "file.zarr", "nowhere.zarr"):
-        answer = gramline(*command, tmp_path / path)
-        assert (answer.code, answer.out) == (2, "")
-        assert str(tmp_path / path) in answer.error
-    assert entries(tmp_path) == ["file.zarr", "folder"]
-
-
-def test_a_path_that_is_not_a_model_or_a_corpus(gramline: Any, gram: Path, model: Path, corpus: Path) -> None:
-    for source in (gram, corpus.parent):
-        answer = gramline("predict", source, corpus)
-        assert answer.code == 2
-        assert str(source) in answer.error
-    for source in (model, corpus.with_name("nowhere.parquet")):
-        answer = gramline("predict", model, source)
-        assert answer.code == 2
-        assert str(source) in answer.error
 
 
 def test_a_label_unknown_to_the_model(gramline: Any, model: Path, tmp_path: Path) -> None:
