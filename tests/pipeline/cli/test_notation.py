@@ -95,7 +95,7 @@ def test_a_job_file_describes_a_kernel_and_options_win(tmp_path: Path) -> None:
         ("[gram]\nx = 2", "known are path, dtype, block_rows, compression"),
         ("corpus = 3", "must be a table"),
         ("[corpus", "not valid TOML"),
-        ("[kernel]\nlabel_kernel = 'none.json'", "the label kernel none.toml does not exist; give the path of a job file"),
+        ("[kernel]\nlabel_kernel = 'none.json'", "the label kernel cannot be read: no such file"),
     ],
 )
 def test_a_wrong_job_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -106,7 +106,7 @@ def test_a_wrong_job_file_is_refused(tmp_path: Path, text: str, said: str) -> No
 
 
 def test_no_job_file_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: no such file"):
+    with pytest.raises(InputError, match="does not exist; give the path of a job file"):
         load_job(str(tmp_path / "none.toml"))
 
 
