@@ -22,9 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.abc.store import Store
 from zarr.codecs import BloscCodec, Crc32cCodec
-from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import LocalStore, MemoryStore
@@ -32,9 +30,9 @@ from zarr.storage import LocalStore, MemoryStore
 from gramline.pipeline.array_limits import check_array, check_stored
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.group_kinds import STORE, Kind
+from gramline.pipeline.group_places import gathered, open_store, settled
 from gramline.pipeline.group_places import is_local as is_local
 from gramline.pipeline.group_places import local_path as local_path
-from gramline.pipeline.group_places import open_store
 from gramline.pipeline.object_store import (
     delete,
     first_line,
@@ -200,7 +198,7 @@ class GroupWriter:
         return True
 
     def _upload(self, *, overwrite: bool) -> bool:
-        bucket, content = open_bucket(self.url), sync(_gathered(self._store))
+        bucket, content = open_bucket(self.url), sync(gathered(self._store))
         before = [key for key, _ in sized_keys(bucket, "")]
         if ROOT in before:
             if not overwrite and has_attributes(bucket, ROOT):
@@ -215,17 +213,9 @@ class GroupWriter:
 
     def discard(self) -> None:
         """Remove what was written so far."""
-        if is_local(self.url):
+        if is_local(self.url) and Path(self._staged).exists():
+            sync(settled())
             shutil.rmtree(self._staged, ignore_errors=True)
-
-
-async def _gathered(store: Store) -> dict[str, bytes]:
-    """Everything in a store of zarr's own."""
-    found = {}
-    async for key in store.list():
-        value = await store.get(key, default_buffer_prototype())
-        found[key] = b"" if value is None else value.to_bytes()
-    return found
 
 
 def remove_group(url: str) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from pathlib import Path
 from typing import Any
 
 from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore, MemoryStore
 
 from gramline.pipeline.array_limits import METADATA_BYTES
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.object_store import open_bucket
 
+SETTLE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
 _MEMORY: dict[str, Store] = {}
 
 
@@ -80,3 +83,19 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
 
     # Made where it is used and never sent anywhere: it holds the credentials of this process.
     return ObjectStore(bucket, read_only=read_only)
+
+
+async def settled() -> None:
+    """What zarr's own thread was told to write before an interruption, it still writes: wait for it."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=SETTLE_SECONDS)
+
+
+async def gathered(store: Store) -> dict[str, bytes]:
+    """Everything in a store of zarr's own."""
+    found = {}
+    async for key in store.list():
+        value = await store.get(key, default_buffer_prototype())
+        found[key] = b"" if value is None else value.to_bytes()
+    return found

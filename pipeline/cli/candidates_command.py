@@ -13,6 +13,7 @@ import click
 
 from gramline.pipeline.cli.input_paths import require_file
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_pairs
+from gramline.pipeline.cli.stopping import when_stopped
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def candidates(
         )
     begin = perf_counter()
     gold = read_trees(trees, strip_functions, strip_empty)
-    with _progress(len(gold), as_json) as told:
+    again = "no candidate was written; the same command begins again"
+    with when_stopped(again), _progress(len(gold), as_json) as told:
         if grammar is not None:
             read = Grammar.of(read_trees(grammar, strip_functions, strip_empty), horizontal=horizontal)
             lists = propose(gold, read, best, seconds, told)

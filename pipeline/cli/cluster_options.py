@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gramline.pipeline.cli.job_file import Job
+from gramline.pipeline.cli.stopping import stops_later
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,12 +67,13 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
         settings["threads"] = 1
     # Never from a job file, which may be a stranger's.
     settings["insecure_plain_text"] = bool(options["insecure_plain_text"])
-    try:
-        client = connect(address, dashboard=find_spec("bokeh") is not None, **settings)
-    except ClusterError as error:
-        # Nothing has begun: an address where nobody answers is wrong input, not a job that failed.
-        raise InputError(str(error)) from error
-    with client:
+    with ExitStack() as stack:
+        try:
+            with stops_later():
+                client = stack.enter_context(connect(address, dashboard=find_spec("bokeh") is not None, **settings))
+        except ClusterError as error:
+            # Nothing has begun: an address where nobody answers is wrong input, not a job that failed.
+            raise InputError(str(error)) from error
         yield DaskExecutor(client, insecure_plain_text=settings["insecure_plain_text"])
 
 

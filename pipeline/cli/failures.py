@@ -1,6 +1,6 @@
 """What an exception means to the person at the terminal: one line and an exit code.
 
-0 done, 1 failed, 2 wrong usage or bad input, 130 stopped by Ctrl-C. Only a mistake of ours shows a traceback.
+0 done, 1 failed, 2 wrong usage or bad input, 130 Ctrl-C, 143 SIGTERM. Only a mistake of ours has a traceback.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 
 import click
 
-FAILED, REFUSED, STOPPED = 1, 2, 130
+from gramline.pipeline.cli.stopping import KEPT, Terminated
+
+FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
 HELP_WANTED = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2; before, click shows it by itself
-STOPPED_LINE = "stopped; finished work is kept, the same command goes on where it was"
 
 # What the user chose, a full disk or a path out of reach, is input; anything else the system says is a failure.
 PLACES = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
 ADVICE = {
-    errno.ENOSPC: "free some space or write elsewhere; finished work is kept, the same command goes on where it was",
-    errno.EDQUOT: "free some space or write elsewhere; finished work is kept, the same command goes on where it was",
+    errno.ENOSPC: f"free some space or write elsewhere; {KEPT}",
+    errno.EDQUOT: f"free some space or write elsewhere; {KEPT}",
     errno.EACCES: "check the permissions or write elsewhere",
     errno.EROFS: "write elsewhere",
     errno.ENOENT: "check the path",
@@ -39,7 +40,8 @@ def understood(error: BaseException) -> Failure | None:
     if isinstance(error, click.exceptions.Exit):
         return Failure("", error.exit_code)
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Failure(STOPPED_LINE, STOPPED)
+        left = error.args[0] if error.args else KEPT
+        return Failure(f"stopped; {left}", TERMINATED if isinstance(error, Terminated) else STOPPED)
     if isinstance(error, click.ClickException):
         if isinstance(error, HELP_WANTED):
             error.show()  # a group without a command: its help page is the answer

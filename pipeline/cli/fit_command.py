@@ -15,6 +15,7 @@ from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.notation import parse_value
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json
 from gramline.pipeline.cli.ranking import say_forest, trained_ranker
+from gramline.pipeline.cli.stopping import when_stopped
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,8 +88,9 @@ def fit(
     begin = perf_counter()
     if candidates and chosen.learns_from != "groups":
         raise InputError(f"--candidates means nothing for {chosen.name}, which labels positions; leave it out")
-    model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
-    model.save(target, overwrite=overwrite)
+    with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
+        model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
+        model.save(target, overwrite=overwrite)
     seconds = perf_counter() - begin
     trained = model.learner.to_state()[0]["fitted"]
     result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more

@@ -12,6 +12,7 @@ import click
 
 from gramline.pipeline.cli.failures import FAILED, Failure, understood
 from gramline.pipeline.cli.lazy_group import LazyGroup
+from gramline.pipeline.cli.stopping import hear_termination
 
 COMMANDS = {
     "demo": ("gramline.pipeline.cli.demo_command:demo", "The whole way on built-in data, in about a minute."),
@@ -37,8 +38,8 @@ Example:
   gramline corpus generate saleslog --sentences 50 --seed 2 -o new.parquet
   gramline evaluate model.zarr new.parquet
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or bad input. Long work can be stopped with Ctrl-C and goes on where it was
-when the same command is given again."""
+Exit codes: 0 done, 1 failed, 2 wrong usage or bad input. Long work can be stopped with Ctrl-C (130) or SIGTERM (143):
+the same command goes on where it was."""
 
 
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -91,4 +92,5 @@ def _mistake_of_ours(error: BaseException) -> Failure:
 
 def main() -> None:
     """The entry point of the installed command."""
+    hear_termination()
     sys.exit(run(sys.argv[1:]))

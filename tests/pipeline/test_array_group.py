@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
+from zarr.core.sync import _get_loop
 
 from gramline.pipeline import array_group
 from gramline.pipeline.array_group import read_group, write_group
@@ -82,6 +85,24 @@ def test_what_is_not_a_group_is_refused(tmp_path: Path) -> None:
     ]:
         with pytest.raises(StoreError, match=said):
             read_group(tmp_path / name)
+
+
+def test_an_interruption_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zarr writes in a thread of its own, which goes on after Ctrl-C has cut its caller short."""
+
+    async def late(folder: Path) -> None:
+        await asyncio.sleep(0.1)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "late").write_text("written after the interruption")
+
+    def interrupted(group: zarr.Group, _arrays: object) -> None:
+        asyncio.run_coroutine_threadsafe(late(Path(str(group.store_path.store.root))), _get_loop())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(array_group, "write_arrays", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_group(tmp_path / "a", {}, {"x": np.ones(2)})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

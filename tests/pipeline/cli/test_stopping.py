@@ -1,0 +1,116 @@
+"""SIGTERM to a running command: closed in good order, one line, exit code 143, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gramline.pipeline.cli.failures import understood
+from gramline.pipeline.cli.stopping import Terminated, when_stopped
+
+# The command, with a real SIGTERM to the process where one method is called.
+PROGRAM = """
+import os, signal, sys, threading, time
+from importlib import import_module
+
+def terminated(*arguments, **options):
+    for _ in range(2):  # as `timeout` sends it: once to the process, once to its group
+        os.kill(os.getpid(), signal.SIGTERM)
+    while threading.current_thread() is threading.main_thread():
+        time.sleep(0.01)  # until it is raised here
+    return called(*arguments, **options)
+
+module, name, method = sys.argv.pop(1).split(":")
+owner = getattr(import_module(module), name)
+called = getattr(owner, method)
+setattr(owner, method, terminated)
+from gramline.pipeline.cli.main import main
+main()
+"""
+FIRST_TILE = "gramline.pipeline.events:TileDone:__init__"
+WORKER_STARTS = "distributed.nanny:Nanny:start_unsafe"
+FIRST_RESULT = "gramline.pipeline.results:RunFolder:write_unit"
+MODEL_DONE = "gramline.pipeline.model:Model:save"
+KEPT = "gramline: error: stopped; finished work is kept, the same command goes on where it was\n"
+
+
+def _hear_termination() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def terminated(place: str, *arguments: str | Path) -> tuple[int, str]:
+    """Exit code and stderr of a command that was ended at `place`; none of its processes outlives it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, place, *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_hear_termination,
+    )
+    _, err = process.communicate()
+    while _is_alive(process.pid):
+        time.sleep(0.05)  # the time limit of the test is the only one
+    return process.returncode, err
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("where", [["--inline"], ["--workers", "1"]], ids=["inline", "cluster"])
+def test_a_build_keeps_its_tiles_and_goes_on(gramline: Any, corpus: Path, tmp_path: Path, where: list[str]) -> None:
+    build = ["gram", "build", corpus, "-o", tmp_path / "x.zarr", "--block-rows", "5", "--c", "0.5"]
+    assert terminated(FIRST_TILE, *build, *where) == (143, KEPT)
+    assert not list(tmp_path.rglob("*.partial*"))
+    present = gramline("gram", "status", tmp_path / "x.zarr", "--json").json["n_present"]
+    assert present >= 1
+    again = gramline(*build, "--inline", "--json").json
+    assert (again["reused"], again["computed"] + again["reused"]) == (present, again["n_tiles"])
+    assert gramline("gram", "verify", tmp_path / "x.zarr", "--inline").code == 0
+
+
+def test_a_cluster_that_only_begins_is_ended_as_well(corpus: Path, tmp_path: Path) -> None:
+    build = ["gram", "build", corpus, "-o", tmp_path / "x.zarr", "--workers", "1"]
+    assert terminated(WORKER_STARTS, *build) == (143, KEPT)
+    assert [path.name for path in tmp_path.iterdir()] == [corpus.name]
+
+
+def test_a_fit_leaves_no_model_behind(gram: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    code, err = terminated(MODEL_DONE, "fit", gram, "-o", tmp_path / "model.zarr")
+    assert code == 143
+    assert err == (
+        "gramline: error: stopped; no model was written, the Gram matrix is kept; the same command trains again\n"
+    )
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_cross_validation_goes_on(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    cv = ["cv", gram, "--folds", "2", "-o", tmp_path / "cv.run"]
+    assert terminated(FIRST_RESULT, *cv, "--inline") == (143, KEPT)
+    assert not list(tmp_path.rglob("*.partial*"))
+    assert gramline(*cv, "--inline").code == 0
+
+
+def test_ctrl_c_and_sigterm_say_the_same_with_their_own_codes() -> None:
+    with pytest.raises(KeyboardInterrupt) as stop, when_stopped("nothing was written"):
+        raise KeyboardInterrupt
+    failures = [understood(error) for error in (KeyboardInterrupt(), Terminated(), stop.value)]
+    assert [failure and failure.code for failure in failures] == [130, 143, 130]
+    assert failures[0] is not None
+    assert failures[1] is not None
+    assert failures[0].line == failures[1].line
+    assert failures[2] is not None
+    assert failures[2].line == "stopped; nothing was written"
