@@ -27,6 +27,7 @@ from gramline.learners.gaussian_process_normalizer import Normalizer, normalizer
 from gramline.learners.gaussian_process_parameters import check_parameters, named_offsets
 from gramline.learners.gaussian_process_prediction import Couplings, ExactPosterior, LocalPosterior, Refinement, refine
 from gramline.learners.gaussian_process_training import Progress, maximise
+from gramline.learners.gram_checks import check_cross, check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.low_rank import LowRankCovariance, LowRankPosterior, approximation_report, pivoted_cholesky
 from gramline.learners.operator import DenseGram, GramOperator, Matrix
@@ -122,11 +123,7 @@ class GaussianProcessLabeler(Learner):
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
         offsets = check_parameters(self.get_params())
         self._forget()
-        if not gram.layout.is_symmetric:
-            raise LearnerError(
-                f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
-                f"{gram.shape[1]}; build it from the training corpus alone"
-            )
+        check_square(gram)
         codes, names = encode_labels(gram, labels)
         codes = _forgotten(codes, float(self.missing), int(self.seed))
         labeled = np.flatnonzero(codes >= 0)
@@ -195,7 +192,8 @@ class GaussianProcessLabeler(Learner):
 
         No variances when `variance="none"`, or when nobody knows k(x, x) of the columns and it is "auto".
         """
-        self._check_cross(cross)
+        self.require_fitted()
+        check_cross(cross, len(self.dual_), self.label_names_, uniform_prior=self.uniform_prior_)
         local = self._local_posterior(cross)
         weights = np.sqrt(self.scale_) * self._weights(cross.col_prior, cross.shape[1])
         means = local.means(cross, weights)
@@ -320,21 +318,6 @@ class GaussianProcessLabeler(Learner):
         n_labels = len(self.label_names_)
         table = np.ones((n_rows, n_labels)) if prior is None else n_labels * prior
         return table * self.label_weights_
-
-    def _check_cross(self, cross: GramOperator) -> None:
-        self.require_fitted()
-        if cross.shape[0] != len(self.dual_):
-            raise LearnerError(
-                f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {len(self.dual_)}; "
-                "rows are the training positions, columns the new ones"
-            )
-        if cross.label_names is not None and tuple(cross.label_names) != self.label_names_:
-            raise LearnerError(
-                f"the Gram matrix to predict from has the labels {', '.join(cross.label_names)}, "
-                f"but training had {', '.join(self.label_names_)}"
-            )
-        if (cross.row_prior is None) != self.uniform_prior_:
-            raise LearnerError("training and prediction need the same prior, but only one of the two has a uniform one")
 
 
 def _forgotten(codes: NDArray[np.int64], fraction: float, seed: int) -> NDArray[np.int64]:

@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Learner
+from gramline.learners.gram_checks import check_cross, check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator, Matrix
 from gramline.learners.perceptron_loops import TIE
@@ -108,11 +109,7 @@ class LabelingPerceptron(Learner):
     def _check(self, gram: GramOperator) -> None:
         if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
             raise LearnerParameterError(f"rounds must be a whole number of at least 1, got {self.rounds!r}")
-        if not gram.layout.is_symmetric:
-            raise LearnerError(
-                f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
-                f"{gram.shape[1]}; build it from the training corpus alone"
-            )
+        check_square(gram)
 
     def _is_done(self, mistakes: list[int]) -> bool:
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
@@ -176,18 +173,7 @@ class LabelingPerceptron(Learner):
         """P of the new positions, shape (n_columns, n_labels), after checking that `cross` fits the training."""
         self.require_fitted()
         n_rows, n_labels = self.alpha_.shape
-        if cross.shape[0] != n_rows:
-            raise LearnerError(
-                f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {n_rows}; "
-                "rows are the training positions, columns the new ones"
-            )
-        if cross.label_names is not None and tuple(cross.label_names) != self.label_names_:
-            raise LearnerError(
-                f"the Gram matrix to predict from has the labels {', '.join(cross.label_names)}, "
-                f"but training had {', '.join(self.label_names_)}"
-            )
-        if (cross.row_prior is None) != self.uniform_prior_:
-            raise LearnerError("training and prediction need the same prior, but only one of the two has a uniform one")
+        check_cross(cross, n_rows, self.label_names_, uniform_prior=self.uniform_prior_)
         if cross.col_prior is None:
             return np.full((cross.shape[1], n_labels), 1.0 / n_labels)
         return cross.col_prior

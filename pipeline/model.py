@@ -1,39 +1,32 @@
 """A trained labeler that needs nothing else: learner, kernel and the training structures its predictions rest on.
 
-Saved as one Zarr group of arrays and JSON attributes; nothing in it can run code. Prediction streams: a block of new
-structures against a block of support structures, tile computed, multiplied and dropped.
+Prediction streams: a block of new structures against a block of support structures, tile computed, multiplied and
+dropped.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.catalogue import from_dict
 from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, concatenate
-from gramline.learners.catalogue import learner_from_state
 from gramline.learners.computed_gram import ComputedGram
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
 from gramline.learners.layout import BlockLayout
 from gramline.learners.operator import GramOperator, Matrix
-from gramline.pipeline.array_group import check_format, read_group, write_group
-from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.errors import InputError
 from gramline.pipeline.group_kinds import MODEL
-from gramline.pipeline.model_checks import UNREADABLE, check_kernel, check_labels, check_rows, check_state
-from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
+from gramline.pipeline.model_checks import check_labels, check_rows
+from gramline.pipeline.saved_learner import SavedLearner, load_learner, save_learner
 
-VERSION = 2  # 1 had no seal on its attributes
-READABLE = (1, 2)
-
-Arrays = dict[str, NDArray[Any]]
+COUNTED = ("symbols", "labels")  # what is kept of all training positions where a prior counts them
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,46 +146,24 @@ class Model:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model, whole or not at all."""
-        learner, learner_arrays = self.learner.to_state()
-        support, support_arrays = packed_to_arrays(self.support)
-        attributes = {
-            MODEL.key: MODEL.value,
-            "version": VERSION,
-            "kernel": None if self.kernel is None else self.kernel.to_dict(),
-            "learner": learner,
-            "support": support,
-        }
-        arrays = named_arrays("learner", learner_arrays) | named_arrays("support", support_arrays)
-        if self.counted is not None:
-            arrays |= named_arrays("counted", {"symbols": self.counted.symbols, "labels": self.counted.labels})
-        write_group(path, attributes, arrays, overwrite=overwrite)
+        more = {} if self.counted is None else {"counted": {name: getattr(self.counted, name) for name in COUNTED}}
+        save_learner(path, MODEL, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """Read a model that `save` wrote."""
-        attributes, arrays = read_group(path, partial(_check, os.fspath(path)), MODEL)
-        try:
-            description = attributes["kernel"]
-            kernel = None if description is None else from_dict(description, Kernel)  # type: ignore[type-abstract]
-            check_state(attributes["learner"], arrays_named("learner", arrays))
-            learner = learner_from_state(attributes["learner"], arrays_named("learner", arrays))
-            support = packed_from_arrays(attributes["support"], arrays_named("support", arrays))
-            if kernel is not None:
-                check_kernel(kernel, support)
-                check_rows(learner, int(kernel.row_lengths(support).sum()))
-                check_labels(learner, support)
-            elif learner.learns_from != "corpus":
-                raise LearnerError(f"a {learner.name} needs the kernel of its Gram matrix")
-            counts = arrays_named("counted", arrays)
-            counted = _symbols_and_labels(counts["symbols"], counts["labels"]) if counts else None
-        except UNREADABLE as error:
-            raise StoreError(f"{os.fspath(path)} is a damaged model ({error}); train it again") from None
-        return cls(learner, kernel, support, counted)
+        return load_learner(path, MODEL, cls._from_saved)
 
-
-def _check(path: str, attributes: dict[str, Any], is_sealed: bool | None) -> None:
-    MODEL.require(path, attributes)
-    check_format(path, "a model", attributes.get("version"), READABLE, is_sealed)
+    @classmethod
+    def _from_saved(cls, saved: SavedLearner) -> Model:
+        if saved.kernel is not None:
+            check_rows(saved.learner, int(saved.kernel.row_lengths(saved.support).sum()))
+            check_labels(saved.learner, saved.support)
+        elif saved.learner.learns_from != "corpus":
+            raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
+        counts = saved.more.get("counted")
+        counted = None if counts is None else _symbols_and_labels(*(counts[name] for name in COUNTED))
+        return cls(saved.learner, saved.kernel, saved.support, counted)
 
 
 def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:
@@ -205,12 +176,3 @@ def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:
 def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:
     nothing = Features(np.zeros(len(symbols) + 1, np.int64), np.zeros(0, np.int32), None)
     return PackedSequences(np.array([0, len(symbols)]), symbols, nothing, labels)
-
-
-def named_arrays(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
-
-
-def arrays_named(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    start = f"{prefix}."
-    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

@@ -1,7 +1,7 @@
 """A trained ranker that needs nothing else: learner, kernel, and the sums it decides by.
 
 Sums over parses are kept as one forest of distinct subtrees, also when hypotheses vote; sums over other structures keep
-the structures. Saved as one Zarr group of arrays and JSON attributes; nothing in it can run code.
+the structures.
 """
 
 from __future__ import annotations
@@ -9,36 +9,31 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.catalogue import from_dict
 from gramline.kernels.packing import Packable, Packed, PackedParses
 from gramline.kernels.structures.forest import WeightedForest
 from gramline.kernels.structures.forest_sequence import ForestSequence
 from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.learners.candidate_groups import batches_within_size, candidate_groups
-from gramline.learners.catalogue import learner_from_state
 from gramline.learners.computed_gram import ComputedGram
 from gramline.learners.errors import LearnerError
 from gramline.learners.operator import GramOperator
 from gramline.learners.ranking_perceptron import RankingPerceptron
 from gramline.learners.voting import Ballot
-from gramline.pipeline.array_group import check_format, open_group, read_group, write_group
+from gramline.pipeline.array_group import open_group
 from gramline.pipeline.candidate_columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.errors import InputError
 from gramline.pipeline.group_kinds import MODEL, RANKER
-from gramline.pipeline.model import arrays_named, chosen_structures, named_arrays
-from gramline.pipeline.model_checks import UNREADABLE, check_forest_arrays, check_kernel, check_rows, check_state
-from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
+from gramline.pipeline.model import chosen_structures
+from gramline.pipeline.model_checks import check_forest_arrays, check_rows
+from gramline.pipeline.saved_learner import SavedLearner, load_learner, save_learner
 
-VERSION = 2  # 1 had no seal on its attributes
-READABLE = (1, 2)
 CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes
 
 Forest = WeightedForest | ForestSequence
@@ -150,43 +145,25 @@ class Ranker:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the ranker, whole or not at all."""
-        learner, learner_arrays = self.learner.to_state()
-        support, support_arrays = packed_to_arrays(self.support)
-        attributes = {
-            RANKER.key: RANKER.value,
-            "version": VERSION,
-            "kernel": self.kernel.to_dict(),
-            "learner": learner,
-            "support": support,
-        }
-        arrays = named_arrays("learner", learner_arrays) | named_arrays("support", support_arrays)
-        arrays |= {} if self.forest is None else named_arrays("forest", self.forest.to_arrays())
-        write_group(path, attributes, arrays, overwrite=overwrite)
+        more = {} if self.forest is None else {"forest": self.forest.to_arrays()}
+        save_learner(path, RANKER, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ranker:
         """Read a ranker that `save` wrote."""
-        attributes, arrays = read_group(path, partial(_check, os.fspath(path)), RANKER)
-        try:
-            kernel = from_dict(attributes["kernel"], Kernel)  # type: ignore[type-abstract]
-            check_state(attributes["learner"], arrays_named("learner", arrays))
-            learner = learner_from_state(attributes["learner"], arrays_named("learner", arrays))
-            support = packed_from_arrays(attributes["support"], arrays_named("support", arrays))
-            if not isinstance(learner, RankingPerceptron):
-                raise LearnerError(f"{learner.name} ranks nothing")
-            n_productions = len(support.vocabulary.symbols)
-            forest = _forest_from(learner, kernel, arrays_named("forest", arrays), n_productions)
-            check_kernel(kernel, support)
-            if forest is None:
-                check_rows(learner, len(support))
-        except UNREADABLE as error:
-            raise StoreError(f"{os.fspath(path)} is a damaged ranker ({error}); train it again") from None
+        return load_learner(path, RANKER, cls._from_saved)
+
+    @classmethod
+    def _from_saved(cls, saved: SavedLearner) -> Ranker:
+        learner, kernel, support = saved.learner, saved.kernel, saved.support
+        if not isinstance(learner, RankingPerceptron):
+            raise LearnerError(f"{learner.name} ranks nothing")
+        if kernel is None:
+            raise LearnerError("a ranker needs the kernel of its Gram matrix")
+        forest = _forest_from(learner, kernel, saved.more.get("forest", {}), len(support.vocabulary.symbols))
+        if forest is None:
+            check_rows(learner, len(support))
         return cls(learner, kernel, support, forest)
-
-
-def _check(path: str, attributes: dict[str, Any], is_sealed: bool | None) -> None:
-    RANKER.require(path, attributes)
-    check_format(path, "a ranker", attributes.get("version"), READABLE, is_sealed)
 
 
 def is_ranker(path: str | os.PathLike[str]) -> bool:

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from forged import resealed
 
@@ -24,9 +25,11 @@ from gramline.pipeline.build import build_gram
 from gramline.pipeline.candidate_columns import Groups, ranking_score
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.group_kinds import RANKER
 from gramline.pipeline.model import Model
 from gramline.pipeline.ranker import Ranker
 from gramline.pipeline.ranker_training import fit_ranker, forest_speed
+from gramline.pipeline.saved_learner import SavedLearner, save_learner
 
 
 def phrase(draw: random.Random, depth: int) -> list[Any]:
@@ -158,10 +161,32 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     for change, said in (
         ({"format": "gramline model"}, "is not a ranker"),
         ({"version": 9}, "a ranker of format 9, but this version of gramline reads formats 1 to 2"),
-        ({"kernel": {"name": "tagging"}}, "damaged ranker .*belongs to the subset-tree kernel"),
+        ({"kernel": {"name": "tagging"}}, "damaged ranker .*the kernel tagging compares tagged, not parses"),
         ({"learner": {"name": "nothing"}}, "damaged ranker .*nothing"),
     ):
         (tmp_path / "ranker.zarr" / "zarr.json").write_text(described)
         resealed(tmp_path / "ranker.zarr", change)
         with pytest.raises(StoreError, match=said):
             Ranker.load(tmp_path / "ranker.zarr")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "more", "said"),
+    [
+        (
+            Tagging(),
+            {"forest": {"productions": np.zeros(1)}},
+            "a forest belongs to the subset-tree kernel, not to tagging",
+        ),
+        (None, {}, "a ranker needs the kernel of its Gram matrix"),
+    ],
+)
+def test_parts_that_do_not_belong_together(
+    tmp_path: Path, kernel: Kernel | None, more: dict[str, Any], said: str
+) -> None:
+    train = tagged(1, 4)
+    learner = RankingPerceptron().fit(DenseGram.of(Tagging(), train), Groups.of(train).correct_first(train))
+    saved = SavedLearner(learner, kernel, train.packed(), more)
+    save_learner(tmp_path / "ranker.zarr", RANKER, saved, overwrite=False)
+    with pytest.raises(StoreError, match=rf"damaged ranker \({said}\); train it again"):
+        Ranker.load(tmp_path / "ranker.zarr")
