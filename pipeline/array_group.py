@@ -346,6 +346,19 @@ def open_array(group: Group, name: str, url: str) -> Array:
     return found.with_config({"write_empty_chunks": True})
 
 
+def require_array(url: str) -> None:
+    """Before something is replaced by an array of its own: it is one, or nothing is there."""
+    try:
+        if group_exists(url):
+            _remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3))
+    except RunError:
+        raise
+    except DAMAGED as error:
+        if _is_refusal(error):
+            raise
+        raise StoreError(f"{url} is not an exported array; choose another path, or remove it") from None
+
+
 def delete_chunk(array: Array, coordinates: tuple[int, ...]) -> None:
     """Remove a chunk, if it is there."""
     key = "/".join((array.path, "c", *map(str, coordinates))).removeprefix("/")

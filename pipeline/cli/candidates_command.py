@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gramline.pipeline.cli.input_paths import require_file
+from gramline.pipeline.cli.input_paths import new_file, require_file
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_pairs
 from gramline.pipeline.cli.stopping import when_stopped
 from gramline.pipeline.errors import InputError
@@ -34,9 +34,18 @@ Example:
   gramline corpus candidates new.trees --grammar train.trees -o new.parquet"""
 
 
+output_option = click.option(
+    *("-o", "--output"),
+    required=True,
+    metavar="CORPUS",
+    callback=new_file,
+    help="Where to write the corpus (.parquet).",
+)
+
+
 @click.command(help=HELP, short_help="The n best parses of sentences.")
 @click.argument("trees")
-@click.option("-o", "--output", required=True, metavar="CORPUS", help="Where to write the candidates (.parquet).")
+@output_option
 @click.option("--grammar", metavar="TREEBANK", help="Read the grammar off these trees.")
 @click.option("--held-out", type=click.IntRange(2), metavar="FOLDS", help="Read a grammar per fold off the others.")
 @click.option("--best", type=click.IntRange(1), default=20, show_default=True, help="Parses per sentence.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gramline.pipeline.cli.failures import FAILED
+from gramline.pipeline.cli.input_paths import require_file
 from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_pairs
 from gramline.pipeline.errors import ClusterError, InputError
 
@@ -68,6 +69,7 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
     from gramline.pipeline.cluster.settings import load_settings
     from gramline.pipeline.cluster.standing import stand
 
+    require_file(settings, "a settings file (TOML)")
     loaded = load_settings(settings)
 
     def tell(address: str, n_workers: int, n_wanted: int) -> None:

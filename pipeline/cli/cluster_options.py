@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gramline.pipeline.executors.base import Executor
 
 F = TypeVar("F", bound=Callable[..., Any])
+OF_A_SCHEDULER = ("tls_ca", "tls_cert", "tls_key", "insecure_plain_text")
 
 
 def cluster_options(command: F) -> F:
@@ -50,6 +51,7 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
     if settings.pop("inline"):
         if settings["scheduler"] is not None and options["scheduler"] is not None:
             raise InputError("--inline computes in this process and --scheduler elsewhere; choose one of them")
+        _refuse_ignored(options, ("workers", *OF_A_SCHEDULER), "beside --inline, which computes in this process")
         from gramline.pipeline.executors.inline import InlineExecutor
 
         yield InlineExecutor(settings["threads"] or 1)
@@ -61,6 +63,8 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
     address = settings.pop("scheduler")
     if address is not None and options["workers"]:
         raise InputError("--workers starts a local cluster and --scheduler uses one that runs; choose one of them")
+    if address is None:
+        _refuse_ignored(options, OF_A_SCHEDULER, "without --scheduler ADDRESS")
     if settings["memory_limit"] is not None:
         settings["memory_limit"] = parse_bytes(settings["memory_limit"], "--memory-limit")
     if settings["threads"] is None:
@@ -75,6 +79,13 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
             # Nothing has begun: an address where nobody answers is wrong input, not a job that failed.
             raise InputError(str(error)) from error
         yield DaskExecutor(client, insecure_plain_text=settings["insecure_plain_text"])
+
+
+def _refuse_ignored(options: dict[str, Any], names: tuple[str, ...], where: str) -> None:
+    """An option that would change nothing is a mistake; not so in a job file, which may be made for several places."""
+    for name in names:
+        if options[name]:
+            raise InputError(f"--{name.replace('_', '-')} means nothing {where}; leave it out")
 
 
 UNITS = {"": 1, "b": 1}

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from gramline.pipeline.cli.candidates_command import candidates
-from gramline.pipeline.cli.corpus_import import FORMATS, import_corpus
+from gramline.pipeline.cli.candidates_command import candidates, output_option
+from gramline.pipeline.cli.corpus_import import FORMATS, SUFFIXES, import_corpus
 from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_pairs, say_table
 from gramline.pipeline.errors import InputError
 
@@ -39,8 +39,12 @@ corpus.add_command(candidates)
 
 @corpus.command("import", help=IMPORT_HELP, short_help="Read a file into a corpus.")
 @click.argument("file")
-@click.option("-o", "--output", required=True, metavar="CORPUS", help="Where to write the corpus (.parquet).")
-@click.option("--format", "layout", type=click.Choice(list(FORMATS)), help="[default: from the name, else conll]")
+@output_option
+@click.option(
+    *("--format", "layout"),
+    type=click.Choice(list(FORMATS)),
+    help=f"[default: by the name ({', '.join(SUFFIXES)}), else conll]",
+)
 @click.option("--labels", metavar="A,B,...", help="Label names in the order that breaks ties [default: sorted].")
 @click.option("--like", metavar="CORPUS", help="Take label names and kept template features from this corpus.")
 @click.option(
@@ -106,7 +110,7 @@ def show(path: str, as_json: bool) -> None:
 
 @corpus.command(short_help="Make sentences up.")
 @click.argument("name", metavar="saleslog")
-@click.option("-o", "--output", required=True, metavar="CORPUS", help="Where to write the corpus (.parquet).")
+@output_option
 @click.option("--sentences", type=click.IntRange(1), default=200, show_default=True, help="How many.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The same seed, the same sentences.")
 @click.option(

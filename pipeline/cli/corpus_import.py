@@ -27,6 +27,8 @@ def import_corpus(
             option = "--" + key.replace("_", "-")
             raise InputError(f"{option} means nothing for {chosen} files; leave it out or choose another --format")
     require_file(path, f"a {chosen} file")
+    if path.endswith(".parquet"):
+        raise InputError(f"{path} is a corpus already; import the file that it was made from")
     names = None if labels is None else [name.strip() for name in labels.split(",")]
     training = None
     if like is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HELP = """Cross-validate learners on every fold with every setting.
 
 SOURCE is a job file (.toml), a Gram matrix that `gramline gram build` wrote, or a corpus. All folds and settings of a
-learner are trained from the same stream of tiles. What is finished is kept in the run folder: stopped with Ctrl-C, the
+learner are trained from the same stream of tiles. What is finished is kept in the run folder: when it was stopped, the
 same command goes on.
 
 \b

@@ -11,7 +11,7 @@ from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.cluster_options import parse_bytes
 from gramline.pipeline.cli.gram_plan import tile_limit
-from gramline.pipeline.cli.input_paths import require_file, require_path
+from gramline.pipeline.cli.input_paths import require_file, require_folder_or_nothing, require_path
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.kernel_options import DEFAULTS as KERNELS
 from gramline.pipeline.cli.notation import parse_record, parse_value
@@ -71,15 +71,18 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     limit = file.setting(options["memory_limit"], "cluster", "memory_limit")
     threads = file.setting(options["threads"], "cluster", "threads") or 1
     beside = Path(source).parent if is_file else Path()
+    wanted = Path(source).name.partition(".")[0] + ".run"
+    output = file.setting(options["output"], "output", "path") or str(beside / wanted)
+    cache = file.setting(options["cache"], "cache", "path") or str(beside / DEFAULT_CACHE)
+    for folder in (output, cache):
+        require_folder_or_nothing(folder)
     settings = JobSettings(
-        cache=GramCache(file.setting(options["cache"], "cache", "path") or beside / DEFAULT_CACHE),
+        cache=GramCache(cache),
         stores=stores,
         block_rows=file.setting(options["block_rows"], "gram", "block_rows"),
         compression=file.setting(None, "gram", "compression"),
         limit_bytes=None if limit is None else tile_limit(parse_bytes(limit, "--memory-limit"), threads),
     )
-    wanted = Path(source).name.partition(".")[0] + ".run"
-    output = file.setting(options["output"], "output", "path") or str(beside / wanted)
     description = {"job_file": Path(source).read_text("utf-8") if is_file else None}
     data = _data(source, file, corpus, gram, folds.group)
     return Prepared(file, job, data, settings, output, bool(file.setting(None, "output", "report")), description)
@@ -145,7 +148,7 @@ def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:
                         choice[key] = parse_record(choice[key], f"the {key}")
                 found.append(from_dict(choice, Kernel))  # type: ignore[type-abstract]
             except (KernelError, InputError, TypeError) as error:
-                raise InputError(f"{_line(file, 'kernel', index, table, error)} [kernel]: {error}") from None
+                raise InputError(_where(file, "kernel", index, table, error) + str(error)) from None
     return tuple(dict.fromkeys(found))
 
 
@@ -163,7 +166,7 @@ def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bo
             try:
                 learner = make_learner(name, choice)
             except (LearnerError, TypeError) as error:
-                raise InputError(f"{_line(file, 'learner', index, table, error)} [learner]: {error}".strip()) from None
+                raise InputError(_where(file, "learner", index, table, error) + str(error)) from None
             if learner.learns_from == "corpus":
                 if not has_corpus:
                     raise InputError(f"{name} reads features; give it a corpus instead of a Gram matrix")
@@ -242,7 +245,8 @@ def _refuse_empty(file: Job, table: str, index: int, content: dict[str, Any]) ->
             raise InputError(f"{file.lines.where(table, key, index)} [{table}]: {key} is an empty list; give a value")
 
 
-def _line(file: Job, table: str, index: int, content: dict[str, Any], error: Exception) -> str:
-    """The line of the key (or of its value) that the error speaks of, or of the table."""
+def _where(file: Job, table: str, index: int, content: dict[str, Any], error: Exception) -> str:
+    """The line of the key (or of its value) that the error speaks of, or of the table; nothing without a job file."""
     named = [key for key, value in content.items() if key in str(error) or repr(value) in str(error)]
-    return file.lines.where(table, max(named, key=len, default=""), index)
+    line = file.lines.where(table, max(named, key=len, default=""), index)
+    return f"{line} [{table}]: " if line else ""

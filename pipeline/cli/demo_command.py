@@ -10,6 +10,7 @@ import click
 
 from gramline.pipeline.cli.build_result import progress_shown
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.input_paths import folder
 from gramline.pipeline.cli.job_file import Job
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_table, size
 
@@ -31,16 +32,23 @@ Example:
 
 
 @click.command(help=HELP, short_help="The whole way on built-in data.")
-@click.option("--folder", default="demo-out", show_default=True, help="Where everything is written.")
+@click.option(
+    *("--folder", "place"),
+    metavar="FOLDER",
+    default="demo-out",
+    show_default=True,
+    callback=folder,
+    help="Where everything is written.",
+)
 @click.option("--sentences", type=click.IntRange(10), default=SENTENCES, show_default=True, help="To train on.")
 @cluster_options
 @json_option
-def demo(folder: str, sentences: int, as_json: bool, **options: Any) -> None:
+def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.demo import run_demo
 
     with progress_shown(as_json) as listener:
         result = run_demo(
-            Path(folder),
+            Path(place),
             n_sentences=sentences,
             n_held_out=max(5, sentences // 4),
             executor=partial(executor_from, Job(), **options),

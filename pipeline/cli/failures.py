@@ -17,13 +17,17 @@ FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
 HELP_WANTED = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2; before, click shows it by itself
 
 # What the user chose, a full disk or a path out of reach, is input; anything else the system says is a failure.
-PLACES = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+PLACES = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
+PLACES |= {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 ADVICE = {
     errno.ENOSPC: f"free some space or write elsewhere; {KEPT}",
     errno.EDQUOT: f"free some space or write elsewhere; {KEPT}",
     errno.EACCES: "check the permissions or write elsewhere",
     errno.EROFS: "write elsewhere",
     errno.ENOENT: "check the path",
+    errno.EEXIST: "choose another path",
+    errno.ENOTDIR: "check the path, a part of it is a file",
+    errno.EISDIR: "give the path of a file",
 }
 
 

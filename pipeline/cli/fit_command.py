@@ -30,7 +30,8 @@ HELP = """Train a labeler and save it as a model.
 
 SOURCE is a Gram matrix that `gramline gram build` wrote (with the labels of its corpus), or a corpus for learners
 that read features themselves. The model needs neither of them afterwards. A ranker learns from a Gram matrix over
-candidates, whose corpus has the columns group and score (`gramline corpus candidates` writes them).
+candidates, whose corpus has the columns group and score (`gramline corpus candidates` writes them). Training runs in
+this process unless --workers, --cluster or --scheduler asks for Dask.
 
 \b
 Example:
@@ -192,6 +193,11 @@ def _gram(job: Job, source: str | None, learner: Learner) -> StoredGram:
         )
     gram = StoredGram.open(path)
     gram.status().require_complete()
+    if learner.learns_from == "gram" and not gram.kernel.per_position:
+        raise InputError(
+            f"{path} compares whole structures ({gram.kernel.name}), but {learner.name} learns from positions; build "
+            "it with a labeling kernel, or rank candidates with --learner ranking-perceptron"
+        )
     return gram
 
 

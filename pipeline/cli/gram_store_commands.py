@@ -67,14 +67,15 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
         say_json(asdict(report) | {"is_good": report.is_good, "path": store})
     elif report.is_good:
         repaired = f", {count(report.n_repaired, 'tile')} computed again" if report.n_repaired else ""
-        say(f"{store}: all {count(report.n_tiles, 'tile')} are good{repaired}")
+        good = "its only tile is" if report.n_tiles == 1 else f"all {report.n_tiles:,} tiles are"
+        say(f"{store}: {good} good{repaired}")
     else:
         for check in report.bad:
             say(f"tile ({check.i}, {check.j}): {check.problem}")
     if not report.is_good:
         first = report.bad[0]
         raise TileCorruptError(
-            f"{store}: {len(report.bad):,} of {count(report.n_tiles, 'tile')} missing or damaged, the first is "
+            f"{store}: {len(report.bad):,} of {report.n_tiles:,} tiles missing or damaged, the first is "
             f"({first.i}, {first.j}): {first.problem}; give --repair to compute them again"
         )
 
@@ -82,7 +83,7 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
 @click.command(short_help="Write the full matrix for other programs.")
 @click.argument("store", metavar="GRAM")
 @click.argument("target")
-@click.option("--overwrite", is_flag=True, help="Replace what is there.")
+@click.option("--overwrite", is_flag=True, help="Replace an export that is there.")
 @json_option
 def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
     """Write the full matrix of the store GRAM, mirrored and without padding, to TARGET: a .npy file or a .zarr array.
@@ -91,11 +92,14 @@ def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
     Example:
       gramline gram export train.gram.zarr train.npy
     """
+    from gramline.pipeline.array_group import require_array
     from gramline.pipeline.export import export_gram
     from gramline.pipeline.stored_gram import StoredGram
 
     found = StoredGram.open(store).status()
     found.require_complete()
+    if overwrite and target.endswith(".zarr"):
+        require_array(target)
     export_gram(store, target, overwrite=overwrite)
     if as_json:
         say_json({"store": store, "target": target, "shape": list(found.shape), "dtype": found.dtype})

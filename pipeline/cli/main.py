@@ -21,7 +21,7 @@ COMMANDS = {
     "fit": ("gramline.pipeline.cli.fit_command:fit", "Train a labeler from a stored Gram matrix."),
     "predict": ("gramline.pipeline.cli.predict_command:predict", "Label new structures with a model."),
     "evaluate": ("gramline.pipeline.cli.evaluate_command:evaluate", "Compare predicted labels with the right ones."),
-    "cv": ("gramline.pipeline.cli.cv_command:cv", "Cross-validate learners and kernels, from one pass over the tiles."),
+    "cv": ("gramline.pipeline.cli.cv_command:cv", "Cross-validate learners, kernels and settings."),
     "report": ("gramline.pipeline.cli.report_command:report", "A run as one HTML page."),
     "cache": ("gramline.pipeline.cli.cache_commands:cache", "Look after a folder of Gram matrices."),
     "cluster": ("gramline.pipeline.cli.cluster:cluster", "Start, secure and check a Dask cluster."),
@@ -38,8 +38,8 @@ Example:
   gramline corpus generate saleslog --sentences 50 --seed 2 -o new.parquet
   gramline evaluate model.zarr new.parquet
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or bad input. Long work can be stopped with Ctrl-C (130) or SIGTERM (143):
-the same command goes on where it was."""
+Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 stopped by Ctrl-C, 143 by SIGTERM. A build or a
+cross-validation that was stopped goes on where it was when the same command is given again."""
 
 
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -57,7 +57,7 @@ def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) ->
     cls=LazyGroup,
     members=COMMANDS,
     help=HELP,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."

@@ -7,13 +7,14 @@ from time import perf_counter
 
 import click
 
+from gramline.pipeline.cli.input_paths import new_file
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json
 from gramline.pipeline.cli.ranking import predict_choices
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
 
 Predictions are JSON lines {"id", "tokens", "labels"}, or CoNLL columns (token, label) with a blank line after each
-structure; the name of the output file decides (.jsonl, or .conll and .txt), or --format. Chosen candidates are JSON
+structure; the name of the output file decides (.jsonl; .conll, .txt or .tsv), or --format. Chosen candidates are JSON
 lines {"id", "group", "candidate", "tree"}, candidates counted from 0.
 
 \b
@@ -24,7 +25,7 @@ Example:
 @click.command(help=HELP, short_help="Label new structures.")
 @click.argument("model")
 @click.argument("corpus")
-@click.option("-o", "--output", metavar="FILE", help="Where to write [default: stdout].")
+@click.option("-o", "--output", metavar="FILE", callback=new_file, help="Where to write [default: stdout].")
 @click.option("--format", "layout", type=click.Choice(["jsonl", "conll"]), help="How to write.")
 @click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
 @json_option

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gramline.pipeline.cli.input_paths import require_no_folder
 from gramline.pipeline.cli.output import json_option, say, say_json, size
 
 HELP = """Write the run RUN as one HTML page that needs no network.
@@ -25,6 +26,8 @@ Example:
 def report(run: str, output: str | None, as_json: bool) -> None:
     from gramline.pipeline.reporting.run_report import write_run_report
 
+    if output is not None:
+        require_no_folder(output)
     written = write_run_report(run, output)
     n_bytes = Path(written).stat().st_size
     if as_json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gramline.pipeline.cli.input_paths import folder as writable
 from gramline.pipeline.cli.output import duration, json_option, say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ Example:
 @click.command(help=HELP, short_help="Repeat the papers' experiments.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--data", "folder", metavar="FOLDER", help="The folder with the data sets.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write Parquet, JSON, SVG and one HTML report there.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", callback=writable, help="Write Parquet, JSON, SVG and one HTML report there."
+)
 @click.option("--all", "everything", is_flag=True, help="Run every experiment, also without data sets.")
 @click.option("--quick", is_flag=True, help="A small version of each, for a first look.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything that is drawn.")
@@ -57,6 +60,8 @@ def reproduce(
 
     if pages and output is None:
         raise InputError("--page writes what the folder of -o holds; name it with -o")
+    if folder is not None and not Path(folder).is_dir():
+        raise InputError(f"--data {folder} is not a folder; name the one that holds the data sets")
     chosen = [find_experiment(name) for name in names]
     if not names and (everything or folder is not None):
         chosen = [experiment for experiment in EXPERIMENTS.values() if not experiment.by_name_only]

@@ -130,6 +130,9 @@ def test_an_unreachable_scheduler_says_so_within_seconds(gramline: Any, corpus: 
     [
         (["--inline", "--scheduler", "tcp://127.0.0.1:1"], "choose one of them"),
         (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "choose one of them"),
+        (["--workers", "2", "--inline"], "--workers means nothing beside --inline"),
+        (["--tls-ca", "ca.pem", "--inline"], "--tls-ca means nothing beside --inline"),
+        (["--tls-key", "client.key"], "--tls-key means nothing without --scheduler ADDRESS; leave it out"),
         (["--scheduler", "tls://127.0.0.1:1", "--tls-ca", "ca.pem"], "a CA, a certificate and a key"),
     ],
 )
@@ -170,10 +173,63 @@ def test_a_full_disk(gramline: Any, tmp_path: Path, small_disk: Path) -> None:
     assert not list(small_disk.rglob("*.partial"))
 
 
-def test_a_file_that_may_not_be_written(gramline: Any, model: Path, corpus: Path, tmp_path: Path) -> None:
-    answer = gramline("predict", model, corpus, "-o", tmp_path / "nowhere" / "p.jsonl")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["corpus", "import", "x.conll", "-o"],
+        ["corpus", "generate", "saleslog", "-o"],
+        ["corpus", "candidates", "x.trees", "--held-out", "2", "-o"],
+        ["predict", "model.zarr", "new.parquet", "-o"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_files_that_cannot_be_written_are_told_before_the_work(
+    gramline: Any, tmp_path: Path, command: list[str]
+) -> None:
+    for path, said in (
+        (tmp_path / "nowhere" / "new", f"cannot be written: there is no folder {tmp_path / 'nowhere'}; make it"),
+        (tmp_path, "is a folder; give the path of a file"),
+        ("s3://bucket/new", "is a url, but this is kept on this machine; give a path"),
+    ):
+        answer = gramline(*command, path)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.error.startswith(f"{path} {said}")
+
+
+def test_folders_that_cannot_be_written_are_told_before_the_work(gramline: Any, corpus: Path) -> None:
+    for path, said in ((corpus, "is a file; give the path of a folder"), ("s3://bucket/new", "is a url")):
+        for command in (["demo", "--folder"], ["cv", corpus, "-o"], ["cv", corpus, "--cache"], ["reproduce", "-o"]):
+            answer = gramline(*command, path)
+            assert (answer.code, answer.out) == (2, "")
+            assert answer.error.startswith(f"{path} {said}")
+
+
+def test_what_else_people_get_wrong(gramline: Any, gram: Path, corpus: Path, tmp_path: Path) -> None:
+    parses = tmp_path / "parses.parquet"
+    assert gramline("corpus", "generate", "saleslog", "--kind", "parses", "--sentences", "3", "-o", parses).code == 0
+    assert gramline("gram", "build", parses, "-o", tmp_path / "parses.zarr", "--inline").code == 0
+    for command, said in (
+        (["corpus", "import", corpus, "-o", tmp_path / "y.parquet"], "is a corpus already; import the file that it"),
+        (["fit", tmp_path / "parses.zarr", "-o", tmp_path / "m.zarr"], "build it with a labeling kernel, or rank"),
+        (["cv", gram, "--learner", "nope"], "there is no learner called 'nope'; known are"),
+        (["reproduce", "--data", corpus], "is not a folder; name the one that holds the data sets"),
+        (["cluster", "start", "nowhere.toml"], "nowhere.toml does not exist; give the path of a settings file (TOML)"),
+        (["report", tmp_path, "-o", tmp_path], "is a folder; give the path of a file"),
+    ):
+        answer = gramline(*command)
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.error
+
+
+def test_an_export_replaces_exports_alone(gramline: Any, gram: Path, model: Path, tmp_path: Path) -> None:
+    for name in ("x.npy", "x.zarr"):
+        assert gramline("gram", "export", gram, tmp_path / name).code == 0
+        assert "exists already" in gramline("gram", "export", gram, tmp_path / name).error
+        assert gramline("gram", "export", gram, tmp_path / name, "--overwrite").code == 0
+    answer = gramline("gram", "export", gram, model, "--overwrite")
     assert answer.code == 2
-    assert "no such file or directory" in answer.error
+    assert answer.error == f"{model} is not an exported array; choose another path, or remove it"
+    assert gramline("predict", model, tmp_path / "train.parquet").code == 0
 
 
 def test_errors_leave_a_process_as_one_line(tmp_path: Path) -> None:

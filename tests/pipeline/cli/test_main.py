@@ -32,6 +32,12 @@ COMMANDS = list(_every_command(main.gramline))
 GROUPS = {words[:-1] for words in COMMANDS}
 
 
+@pytest.fixture
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.usefixtures("wide_terminal")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_explains_itself(gramline: Any, command: tuple[str, ...]) -> None:
     answer = gramline(*command, "--help")
@@ -43,9 +49,11 @@ def test_every_command_explains_itself(gramline: Any, command: tuple[str, ...]) 
         assert "--json" in answer.out
 
 
+@pytest.mark.usefixtures("wide_terminal")
 def test_the_program_explains_itself(gramline: Any) -> None:
     answer = gramline("--help")
     assert (answer.code, answer.err) == (0, "")
+    assert max(map(len, answer.out.splitlines())) <= 80
     for command in main.COMMANDS:
         assert f"\n  {command} " in answer.out
 
