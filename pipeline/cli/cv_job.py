@@ -72,10 +72,8 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     threads = file.setting(options["threads"], "cluster", "threads") or 1
     beside = Path(source).parent if is_file else Path()
     wanted = Path(source).name.partition(".")[0] + ".run"
-    output = file.setting(options["output"], "output", "path") or str(beside / wanted)
-    cache = file.setting(options["cache"], "cache", "path") or str(beside / DEFAULT_CACHE)
-    for folder in (output, cache):
-        require_folder_or_nothing(folder)
+    output = _folder(file, options["output"], "output", beside / wanted)
+    cache = _folder(file, options["cache"], "cache", beside / DEFAULT_CACHE)
     settings = JobSettings(
         cache=GramCache(cache),
         stores=stores,
@@ -86,6 +84,18 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     description = {"job_file": Path(source).read_text("utf-8") if is_file else None}
     data = _data(source, file, corpus, gram, folds.group)
     return Prepared(file, job, data, settings, output, bool(file.setting(None, "output", "report")), description)
+
+
+def _folder(file: Job, given: str | None, table: str, default: Path) -> str:
+    """Where to write: as the option says, or the job file, or else the default."""
+    named = file.setting(None, table, "path")
+    path = str(given or named or default)
+    try:
+        require_folder_or_nothing(path)
+    except InputError as error:
+        where = f"{file.lines.where(table, 'path')} [{table}]: " if path == named else ""
+        raise InputError(f"{where}{error}") from None
+    return path
 
 
 def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> tuple[Corpus | None, Any]:

@@ -159,6 +159,12 @@ def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: 
         ),
         ('path = "train.parquet"', 'path = "no.parquet"', "job.toml:3 [corpus]: there is no corpus file at"),
         ('metric = "f1"', 'metric = "f2"', "there is no metric 'f2'"),
+        (
+            "[cluster]",
+            '[cache]\npath = "train.parquet"\n[cluster]',
+            "train.parquet is a file; give the path of a folder",
+        ),
+        ("[cluster]", '[cache]\npath = "s3://bucket/x"\n[cluster]', "job.toml:23 [cache]: s3://bucket/x is a url"),
         ("seed = 1", 'group = "nation"', "the corpus has no column 'nation'"),
         (
             "seed = 1",
