@@ -35,6 +35,7 @@ from gramline.pipeline.array_group import (
 )
 from gramline.pipeline.array_limits import ROWS, TILE_BYTES
 from gramline.pipeline.errors import StoreError, TileCorruptError
+from gramline.pipeline.group_kinds import STORE
 from gramline.pipeline.model_checks import check_kernel
 from gramline.pipeline.object_store import remote_errors, storage_error
 from gramline.pipeline.packed_blocks import PackedBlocks, write_blocks
@@ -260,8 +261,7 @@ def all_finite(tile: NDArray[Any]) -> bool:
 
 def _attributes(url: str) -> dict[str, Any]:
     attributes, is_sealed = read_attributes(url)
-    if attributes.get("gramline") != "gram" or "spec" not in attributes or "segments" not in attributes:
-        raise StoreError(f"{url} is not a Gram store; give the path of a store that `gramline gram build` wrote")
+    STORE.require(url, attributes)
     check_format(url, "a Gram store", attributes.get("format"), READABLE, is_sealed)
     return attributes
 

@@ -54,5 +54,7 @@ def _without(table: ColumnTable, number: int) -> ColumnTable:
     dropped = number % len(table.columns)
     kept = tuple(column for k, column in enumerate(table.columns) if k != dropped)
     if not kept:
-        raise CorpusError(f"{table.source} has one column and it is the label; use label_column=None for words alone")
+        raise CorpusError(
+            f"{table.source} has one column and it is the label; read words alone without labels (--no-labels)"
+        )
     return ColumnTable(table.starts, kept, table.lines, table.source)

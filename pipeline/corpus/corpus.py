@@ -285,9 +285,11 @@ class Corpus:
             raise CorpusError(f"the column {name!r} has {len(values)} values for {len(self)} structures")
         try:
             column = string_array(values) if name == "id" else pa.array(values)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise CorpusError(f"{_odd_one(values)}: the column {name!r} cannot be kept ({reason})") from None
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            raise CorpusError(
+                f"structure {_odd_one(values)}: the column {name!r} cannot be kept; give all structures values of one "
+                "kind, valid text or numbers of at most 64 bits"
+            ) from None
         return type(self)(_replaced(self._table, name, column), self._kind, self._label_names)
 
     # ---- disk
@@ -332,8 +334,8 @@ class Corpus:
         }
 
 
-def _odd_one(values: Sequence[Any]) -> str:
-    """The structure whose value does not go with those before it."""
+def _odd_one(values: Sequence[Any]) -> int:
+    """The number of the structure whose value does not go with those before it."""
     kept = len(values)
     low = 0
     while low < kept:  # the shortest beginning that cannot be kept ends with it
@@ -344,7 +346,7 @@ def _odd_one(values: Sequence[Any]) -> str:
             kept = middle
         else:
             low = middle + 1
-    return f"structure {min(low, len(values) - 1)}"
+    return min(low, len(values) - 1)
 
 
 def _token_columns(X: Iterable[Any]) -> tuple[Offsets, dict[str, pa.Array[Any]]]:

@@ -30,7 +30,7 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str) -> tuple[pa.Arra
         for position, name in enumerate(found):
             if name is not None and not isinstance(name, str):
                 raise CorpusError(
-                    f"structure {structure}, position {position}: {what} are strings, got {name!r}; use str(...)"
+                    f"structure {structure}, position {position}: {what} are strings, got {name!r}; write strings"
                 )
             codes.append(NONE if name is None else names[name])
     sorted_names, ranks = ranked(list(names), np.array(codes, np.int32))
@@ -40,7 +40,7 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str) -> tuple[pa.Arra
 def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> pa.Array[Any]:
     """One (positions x labels) table per structure."""
     if not label_names:
-        raise CorpusError("a prior needs labels to name its columns; give labels= (or labels in y)")
+        raise CorpusError("a prior needs labels to name its columns; give label names in their order (--labels)")
     tables = list(prior)
     if len(tables) != len(starts) - 1:
         raise CorpusError(f"{len(starts) - 1} structures but {len(tables)} prior tables; give one table per structure")

@@ -16,6 +16,8 @@ from gramline.pipeline.errors import CorpusError
 METADATA_KEY = b"gramline.corpus"
 FORMAT_VERSION = 1
 DESCRIPTION_KEYS = ("kind", "label_names", "fingerprint")
+MAGIC = b"PAR1"  # what every Parquet file begins with
+ADVICE = "give the path of a corpus that `gramline corpus import` or `generate` wrote"
 
 
 def write_table(table: pa.Table, path: str | Path, description: Mapping[str, Any]) -> None:
@@ -40,12 +42,11 @@ def read_table(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         raise CorpusError(f"there is no corpus file at {source}; make one with `gramline corpus import` or `generate`")
     try:
         table = pq.ParquetFile(source, page_checksum_verification=True).read()
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise CorpusError(f"{source} is not a readable Parquet file ({reason}); import the corpus again") from None
+    except (pa.ArrowException, OSError):
+        raise _unreadable(source) from None
     content = (table.schema.metadata or {}).get(METADATA_KEY)
     if content is None:
-        raise CorpusError(f"{source} is a Parquet file but not a corpus; make one with `gramline corpus import`")
+        raise CorpusError(f"{source} is not a corpus but a Parquet file of something else; {ADVICE}")
     try:
         description = json.loads(content)
     except ValueError:
@@ -58,3 +59,16 @@ def read_table(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
             "import the corpus again"
         )
     return table.replace_schema_metadata(None), description
+
+
+def _unreadable(source: Path) -> CorpusError:
+    """What to say of a file that cannot be read as Parquet, by how it begins."""
+    try:
+        with source.open("rb") as stream:
+            beginning = stream.read(len(MAGIC))
+    except OSError as error:
+        return CorpusError(f"cannot read the corpus {source}: {error.strerror or error}; check its permissions")
+    if beginning == MAGIC:
+        return CorpusError(f"{source} is a damaged Parquet file; import the corpus again")
+    found = "a file that is not Parquet" if beginning else "an empty file"
+    return CorpusError(f"{source} is not a corpus but {found}; {ADVICE}")

@@ -22,7 +22,9 @@ from gramline.pipeline.errors import CorpusError
 def listed(structure: Any, index: int, what: str) -> Sequence[Any]:
     """A structure's tokens or labels as a sequence; a bare string is refused since it would fall into characters."""
     if isinstance(structure, str):
-        raise CorpusError(f"structure {index}: {what} must be a list, got the string {structure!r}; use list(...)")
+        raise CorpusError(
+            f"structure {index}: {what} must be a list, got the string {structure!r}; give each its own entry"
+        )
     if isinstance(structure, (list, tuple)):
         return structure
     try:

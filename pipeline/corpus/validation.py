@@ -51,7 +51,7 @@ def check_label_names(label_names: Sequence[str]) -> None:
             raise CorpusError(f"label names must be strings, got {name!r}")
     if len(set(label_names)) != len(label_names):
         twice = next(name for name in label_names if list(label_names).count(name) > 1)
-        raise CorpusError(f"the label {twice!r} is listed twice in labels=; list each label once")
+        raise CorpusError(f"the label {twice!r} is listed twice; list each label once")
 
 
 def _check_features(flat: FlatCorpus) -> None:
@@ -72,14 +72,14 @@ def _check_labels(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
         name = flat.labels.names[flat.labels.codes[found[0]]]
         raise CorpusError(
             f"{place(flat.starts, int(found[0]))}: the label {name!r} is not among the given labels "
-            f"({', '.join(label_names)}); add it to labels= or use None for a missing label"
+            f"({', '.join(label_names)}); add it to them (--labels), or leave the position without a label"
         )
 
 
 def _check_prior(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
     assert flat.prior is not None
     if not label_names:
-        raise CorpusError("a prior needs labels to name its columns; give labels= (or labels in y)")
+        raise CorpusError("a prior needs labels to name its columns; give label names in their order (--labels)")
     if flat.prior.shape[1] != len(label_names):
         raise CorpusError(
             f"the prior has {flat.prior.shape[1]} columns, but there are {len(label_names)} labels "

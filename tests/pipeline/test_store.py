@@ -191,7 +191,7 @@ def test_what_is_not_a_gram_store_is_refused(tmp_path: Path) -> None:
     write_group(tmp_path / "model", {"gramline": "model"}, {})
     for path, said in [
         (tmp_path / "nowhere", "does not exist"),
-        (tmp_path / "model", "is not a Gram store"),
+        (tmp_path / "model", "is not a store but a Zarr group of something else"),
         (tmp_path, "is not a store"),
     ]:
         with pytest.raises(StoreError, match=said):

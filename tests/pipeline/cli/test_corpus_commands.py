@@ -75,12 +75,35 @@ def test_other_formats(gramline: Any, tmp_path: Path, name: str, text: str, opti
         (["--features", "spellings"], "there is no feature set 'spellings'"),
         (["--features", "template:nowhere"], "cannot read nowhere"),
         (["--label-column", "5"], "there is no column 5"),
-        (["--labels", "A,B"], "D"),
+        (["--labels", "A,B"], "the label 'D' is not among the given labels (A, B); add it to them (--labels)"),
+        (["--labels", "D,D"], "the label 'D' is listed twice; list each label once"),
         (["--like", "nowhere.parquet"], "there is no corpus file at nowhere.parquet"),
     ],
 )
 def test_options_that_do_not_fit(gramline: Any, columns: Path, tmp_path: Path, options: list[str], said: str) -> None:
     answer = gramline("corpus", "import", columns, "-o", tmp_path / "x.parquet", *options)
+    assert answer.code == 2
+    assert said in answer.error
+    assert not (tmp_path / "x.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("x.data", "D\nN\n", "has one column and it is the label; read words alone without labels (--no-labels)"),
+        ("x.jsonl", '{"tokens": ["a"], "labels": "X"}', "got the string 'X'; give each its own entry"),
+        ("x.jsonl", '{"tokens": ["a"], "labels": [3]}', "labels are strings, got 3; write strings"),
+        (
+            "x.jsonl",
+            '{"tokens": ["a"], "labels": [null], "prior": [[1]]}',
+            "give label names in their order (--labels)",
+        ),
+        ("x.jsonl", '{"tokens": ["a"], "g": 1}\n{"tokens": ["b"], "g": "2"}', ":2: structure 1: the column 'g' cannot"),
+    ],
+)
+def test_files_that_do_not_fit(gramline: Any, tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    answer = gramline("corpus", "import", tmp_path / name, "-o", tmp_path / "x.parquet")
     assert answer.code == 2
     assert said in answer.error
     assert not (tmp_path / "x.parquet").exists()

@@ -69,7 +69,10 @@ def test_every_command_that_reads_a_store(gramline: Any, places: Path) -> None:
         ["fit", "@", "--learner", "gaussian-process", "--plan"],
         ["cv", "@", "--plan"],
     ]
-    said = FOUND | dict.fromkeys(["model.zarr", "group.zarr"], "is not a Gram store")
+    said = FOUND | {
+        "model.zarr": "is not a {} but a model",
+        "group.zarr": "is not a {} but a Zarr group of something else",
+    }
     for command in commands:
         for name, found in said.items():
             if command[0] in ("fit", "cv") and (places / name).is_file():

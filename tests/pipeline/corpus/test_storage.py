@@ -57,13 +57,17 @@ def test_files_that_are_no_corpus(tmp_path):
     with pytest.raises(CorpusError, match="there is no corpus file at"):
         Corpus.load(tmp_path)
     path.write_text("word label\n")
-    with pytest.raises(CorpusError, match="is not a readable Parquet file"):
+    with pytest.raises(CorpusError, match="is not a corpus but a file that is not Parquet; give the path of a corpus"):
         Corpus.load(path)
     path.write_bytes(b"")
-    with pytest.raises(CorpusError, match="is not a readable Parquet file"):
+    with pytest.raises(CorpusError, match="is not a corpus but an empty file; give the path of a corpus that"):
+        Corpus.load(path)
+    Corpus.from_sequences([["a"]]).save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(CorpusError, match=r"c\.parquet is a damaged Parquet file; import the corpus again$"):
         Corpus.load(path)
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(CorpusError, match="is a Parquet file but not a corpus"):
+    with pytest.raises(CorpusError, match="is not a corpus but a Parquet file of something else"):
         Corpus.load(path)
     pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({METADATA_KEY: b"["}), path)
     with pytest.raises(CorpusError, match="is damaged: its description cannot be read"):
