@@ -20,7 +20,7 @@ from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator
 from gramline.learners.preconditioner import preconditioned_solving
 from gramline.learners.solution import Solution, Status, require_converged
-from gramline.learners.token_features import Unlabeled, labeled_structures
+from gramline.learners.token_features import Unlabeled, check_unlabeled, labeled_structures
 from gramline.learners.viterbi import Floats, Offsets, viterbi
 from gramline.learners.zscore import Loss, check_choice, check_ridge
 from gramline.learners.zscore_moments import ChainStatistics
@@ -138,17 +138,24 @@ class KernelZScoreLabeler(ChainLabeler):
         return [float(value) for value in values]  # type: ignore[arg-type]
 
     def _check(self, gram: GramOperator) -> None:
+        ridges = self._ridges()
         if self.transition_ridge is not None:
             check_ridge(self.transition_ridge, "transition_ridge")
         check_choice(self.loss, ("none", "hamming"), "loss")
         check_choice(self.preconditioner, ("wide", "nystrom", "none"), "preconditioner")
         check_choice(self.precision, ("double", "single"), "precision")
-        if self.preconditioner == "nystrom" and len(self._ridges()) > 1:
+        check_unlabeled(self.unlabeled)
+        if self.preconditioner == "nystrom" and len(ridges) > 1:
             raise LearnerParameterError(
                 "the Nystrom preconditioner belongs to one ridge; use preconditioner='wide' for a list of them"
             )
-        if self.width < 1 or self.max_iterations < 1 or not self.tolerance > 0:
-            raise LearnerParameterError("width and max_iterations must be at least 1 and tolerance above 0")
+        for key in ("width", "max_iterations"):
+            count = getattr(self, key)
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+                raise LearnerParameterError(f"{key} must be a whole number of at least 1, got {count!r}")
+        is_number = isinstance(self.tolerance, int | float | np.number) and not isinstance(self.tolerance, bool)
+        if not (is_number and self.tolerance > 0):
+            raise LearnerParameterError(f"tolerance must be a number above 0, got {self.tolerance!r}")
         if not gram.layout.is_symmetric:
             raise LearnerError(
                 f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
@@ -160,7 +167,6 @@ class KernelZScoreLabeler(ChainLabeler):
         problems: dict[tuple[object, ...], _Problem] = {}
         for learner, labels in zip(learners, label_sets, strict=True):
             learner._check(gram)
-            learner._ridges()
             problem = _Problem.of(gram, labels, learner.unlabeled)
             key = (problem.statistics.codes.tobytes(), problem.rows.tobytes(), *learner._solver())
             problems.setdefault(key, problem).learners.append(learner)

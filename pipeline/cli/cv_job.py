@@ -158,25 +158,27 @@ def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:
                         choice[key] = parse_record(choice[key], f"the {key}")
                 found.append(from_dict(choice, Kernel))  # type: ignore[type-abstract]
             except (KernelError, InputError, TypeError) as error:
-                raise InputError(_where(file, "kernel", index, table, error) + str(error)) from None
+                raise InputError(file.blame(error, "kernel", {}, index) + str(error)) from None
     return tuple(dict.fromkeys(found))
 
 
 def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[plain.Variant, ...]:
     from gramline.learners.catalogue import make_learner
     from gramline.pipeline.job import Variant
+    from gramline.pipeline.job_checks import check_values
     from gramline.pipeline.job_grid import expand
 
+    given = _given(options)
     found: list[Variant] = []
-    for index, table in enumerate(_learner_tables(file, options)):
-        params = dict(table)
+    for index, params in _learner_tables(file, given):
         name = params.pop("name", DEFAULT_LEARNER)
         _refuse_empty(file, "learner", index, params)
         for choice in expand(params):
             try:
                 learner = make_learner(name, choice)
+                check_values(learner)
             except (LearnerError, TypeError) as error:
-                raise InputError(_where(file, "learner", index, table, error) + str(error)) from None
+                raise InputError(file.blame(error, "learner", given, index) + str(error)) from None
             if learner.learns_from == "corpus":
                 if not has_corpus:
                     raise InputError(f"{name} reads features; give it a corpus instead of a Gram matrix")
@@ -187,10 +189,9 @@ def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bo
     return tuple(unique.values())
 
 
-def _learner_tables(file: Job, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Options make one table of their own, or change the only one of the file."""
-    tables = [dict(table) for table in file.many.get("learner", [])] or [{}]
-    given = {}
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """What options say of the learner."""
+    given = {} if options["learner"] is None else {"name": options["learner"]}
     for text in options["extra"]:
         key, equals, values = text.partition("=")
         if not equals:
@@ -199,11 +200,15 @@ def _learner_tables(file: Job, options: dict[str, Any]) -> list[dict[str, Any]]:
         given[key.replace("-", "_")] = choices if len(choices) > 1 else choices[0]
     if options.get("missing") is not None:
         given["missing"] = [parse_value(value) for value in options["missing"].split(",")]
-    name = options["learner"]
-    if name is not None and all(table.get("name", DEFAULT_LEARNER) != name for table in tables):
-        return [{"name": name} | given]
-    chosen = [table for table in tables if name is None or table.get("name", DEFAULT_LEARNER) == name]
-    return [table | given for table in chosen]
+    return given
+
+
+def _learner_tables(file: Job, given: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    """Options make one table of their own, or change those of the file; each with its number there."""
+    tables = list(enumerate(file.many.get("learner") or [{}]))
+    name = given.get("name")
+    chosen = [table for table in tables if name in (None, table[1].get("name", DEFAULT_LEARNER))]
+    return [(index, table | given) for index, table in chosen] or [(len(tables), dict(given))]
 
 
 def _folds(file: Job, options: dict[str, Any]) -> FoldSpec:
@@ -253,10 +258,3 @@ def _refuse_empty(file: Job, table: str, index: int, content: dict[str, Any]) ->
     for key, value in content.items():
         if value == []:
             raise InputError(f"{file.lines.where(table, key, index)} [{table}]: {key} is an empty list; give a value")
-
-
-def _where(file: Job, table: str, index: int, content: dict[str, Any], error: Exception) -> str:
-    """The line of the key (or of its value) that the error speaks of, or of the table; nothing without a job file."""
-    named = [key for key, value in content.items() if key in str(error) or repr(value) in str(error)]
-    line = file.lines.where(table, max(named, key=len, default=""), index)
-    return f"{line} [{table}]: " if line else ""

@@ -14,7 +14,9 @@ In `cv`, kernel and learner may be there several times ([[kernel]]), and a list 
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,29 @@ class Job:
         if found is None:
             raise InputError(f"{what} is missing; name it on the command line or as {key!r} in [{table}] of a job file")
         return str(found)
+
+    def blame(self, error: Exception, table: str, given: Mapping[str, Any], index: int = 0) -> str:
+        """`job.toml:7 [kernel]: ` for the key that the error speaks of first; nothing for one that an option gave."""
+        tables = self.many.get(table, [])
+        own = tables[index] if index < len(tables) else {}
+        mentioned = {
+            found.start(): key
+            for key, value in [*own.items(), *given.items()]
+            for word in (key, *_words(value))
+            if (found := re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", str(error)))
+        }
+        key = mentioned[min(mentioned)] if mentioned else ""
+        return "" if not own or key in given else f"{self.lines.where(table, key, index)} [{table}]: "
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Names inside a value: of records, their parameters and choices."""
+    if isinstance(value, str):
+        yield from re.findall(r"[A-Za-z_][\w-]*", value)
+    elif isinstance(value, Mapping):
+        yield from (word for item in value.items() for part in item for word in _words(part))
+    elif isinstance(value, list):
+        yield from (word for part in value for word in _words(part))
 
 
 def load_job(path: str | None) -> Job:

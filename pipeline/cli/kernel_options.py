@@ -9,6 +9,7 @@ import click
 
 from gramline.pipeline.cli.job_file import Job
 from gramline.pipeline.cli.notation import parse_record, read_matrix
+from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from gramline.kernels.base import Kernel
@@ -63,22 +64,24 @@ def kernel_from(
     """The kernel that the options and the job file describe together; that of a corpus of `kind` if they name none."""
     from gramline.kernels.base import Kernel
     from gramline.kernels.catalogue import from_dict
+    from gramline.kernels.errors import KernelError
 
     description = job.table("kernel")
-    if kernel is not None:
-        given = parse_record(kernel, "the kernel")
-        # Another kernel on the command line does not inherit the file's parameters.
-        description = (description if description.get("name") == given["name"] else {}) | given
-    description.setdefault("name", DEFAULTS[kind])
-    for key in ("observation", "prior"):
-        if isinstance(description.get(key), str):
-            description[key] = parse_record(description[key], f"the {key}")
-    numbers = {"c": c, "gap": gap}
-    description |= {key: value for key, value in numbers.items() if value is not None}
+    given: dict[str, Any] = {} if kernel is None else parse_record(kernel, "the kernel")
+    if kernel is not None and description.get("name") != given["name"]:
+        description = {}  # another kernel on the command line does not inherit the file's parameters
+    given |= {key: value for key, value in {"c": c, "gap": gap}.items() if value is not None}
     if observation is not None:
-        description["observation"] = parse_record(observation, "the observation kernel")
+        given["observation"] = parse_record(observation, "the observation kernel")
     if prior is not None:
-        description["prior"] = parse_record(prior, "the prior")
+        given["prior"] = parse_record(prior, "the prior")
     if label_kernel is not None:
-        description["label_kernel"] = read_matrix(label_kernel, "the label kernel")
-    return from_dict(description, Kernel)  # type: ignore[type-abstract]
+        given["label_kernel"] = read_matrix(label_kernel, "the label kernel")
+    description = {"name": DEFAULTS[kind]} | description | given
+    try:
+        for key in ("observation", "prior"):
+            if isinstance(description.get(key), str):
+                description[key] = parse_record(description[key], f"the {key}")
+        return from_dict(description, Kernel)  # type: ignore[type-abstract]
+    except (KernelError, InputError, TypeError) as error:
+        raise InputError(job.blame(error, "kernel", given) + str(error)) from None

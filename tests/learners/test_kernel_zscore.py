@@ -165,7 +165,7 @@ def test_an_indefinite_gram_is_noticed():
         ({"loss": "log"}, "loss must be one of"),
         ({"preconditioner": "ilu"}, "preconditioner must be one of"),
         ({"preconditioner": "nystrom", "ridge": (0.1, 0.2)}, "belongs to one ridge"),
-        ({"tolerance": 0.0}, "tolerance above 0"),
+        ({"tolerance": 0.0}, "tolerance must be a number above 0, got 0.0"),
         ({"precision": "half"}, "precision must be one of"),
         ({"unlabeled": "keep"}, "unlabeled must be"),
     ],

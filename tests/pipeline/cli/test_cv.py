@@ -153,6 +153,19 @@ def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: 
         ("c = [0.5, 0.9]", 'name = "sequence-labelling"', "did you mean 'sequence-labeling'?"),
         ("rounds = [1, 3]", "round = [1, 3]", "job.toml:9 [learner]: LabelingPerceptron has no parameter 'round'"),
         (
+            "rounds = [1, 3]",
+            "rounds = [1, 0]",
+            "job.toml:9 [learner]: rounds must be a whole number of at least 1",
+        ),
+        ("rounds = [1, 3]", "average = 'no'", "job.toml:9 [learner]: average must be true or false, got 'no'"),
+        ("rounds = [1, 3]", "average = true\nronds = 3", "job.toml:10 [learner]: LabelingPerceptron has no parameter"),
+        ("c = [0.5, 0.9]", "observation = 'polynomial:degree=0'", "job.toml:6 [kernel]: Polynomial.degree must be"),
+        (
+            'name = "zscore"',
+            'name = "gaussian-process"\nmissing = 2',
+            "job.toml:13 [learner]: missing must be a fraction of at least 0 and below 1, got 2",
+        ),
+        (
             'name = "zscore"',
             'name = "zscoer"',
             "job.toml:12 [learner]: there is no learner called 'zscoer'; did you mean",
@@ -183,6 +196,18 @@ def test_bad_job_files_are_refused_with_their_line(
     assert answer.code == 2
     assert said.replace("job.toml", str(job)) in answer.error
     assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "gramline-cache").exists()
+
+
+def test_what_an_option_says_has_no_line(gramline: Any, job: Path, tmp_path: Path) -> None:
+    said = "rounds must be a whole number of at least 1, got 0"
+    assert gramline("cv", job, "--learner", "labeling-perceptron", "--set", "rounds=0").error == said
+    assert gramline("cv", job, "--learner", "kernel-zscore", "--set", "width=x").error.startswith("width must be a")
+    job.write_text(JOB.replace("c = [0.5, 0.9]", "gap = 2.0"))
+    build = ["gram", "build", "--job", job, "-o", tmp_path / "g.zarr"]
+    assert gramline(*build).error.startswith(f"{job}:6 [kernel]: SequenceLabeling.gap must be")
+    assert gramline(*build, "--gap", "0.5", "--c", "0").error.startswith("SequenceLabeling.c must be")
+    assert not (tmp_path / "g.zarr").exists()
 
 
 def test_other_commands_take_one_kernel_only(gramline: Any, job: Path, tmp_path: Path) -> None:
@@ -197,6 +222,8 @@ def test_other_commands_take_one_kernel_only(gramline: Any, job: Path, tmp_path:
     [
         (["--learner", "zscore"], "zscore reads features; give it a corpus"),
         (["--set", "rounds"], "not of the form key=value"),
+        (["--set", "rounds=5,0"], "rounds must be a whole number of at least 1, got 0"),
+        (["--learner", "gaussian-process", "--missing", "0.5,2"], "missing must be a fraction of at least 0"),
         (["--group", "g"], "give its corpus with --corpus"),
         (["--folds", "1"], "at least 2 folds"),
         (["--metric", "beauty"], "no metric 'beauty'"),
