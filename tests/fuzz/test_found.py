@@ -109,6 +109,8 @@ def test_fold_files(content: str, said: str, tmp_path: Path) -> None:
         ('[cluster]\nmemory_limit = "1e400GiB"', 2),
         ('[cluster]\nmemory_limit = "-1GiB"', 2),
         ('[corpus]\npath = "tiny.parquet"\n[output]\nmetric = "beauty"', 4),
+        (f'[corpus]\npath = "{"a" * 5000}"', 2),
+        (f'[corpus]\npath = "tiny.parquet"\n[output]\npath = "{"a" * 5000}"', 4),
     ],
 )
 def test_job_files(content: str, line: int, tmp_path: Path) -> None:
