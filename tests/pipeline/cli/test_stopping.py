@@ -34,6 +34,31 @@ setattr(owner, method, terminated)
 from gramline.pipeline.cli.main import main
 main()
 """
+# The command, with a real SIGTERM to all of its processes while a worker writes a tile.
+GROUP_PROGRAM = """
+from gramline.pipeline import build
+from gramline.pipeline.cli.main import main
+
+def stopped_while_writing(task):  # it is of this program, so it travels to the worker as it stands here
+    import os, signal, time
+    from pathlib import Path
+    from gramline.pipeline.task import compute_tile
+
+    replace = Path.replace
+
+    def stopped(staged, target):
+        Path.replace = replace
+        os.killpg(0, signal.SIGTERM)
+        while not signal.getitimer(signal.ITIMER_REAL)[0]:
+            time.sleep(0.01)  # until this process has heard it as well
+        return replace(staged, target)
+
+    Path.replace = stopped
+    return compute_tile(task)
+
+build.compute_tile = stopped_while_writing
+main()
+"""
 FIRST_TILE = "gramline.pipeline.events:TileDone:__init__"
 WORKER_STARTS = "distributed.nanny:Nanny:start_unsafe"
 FIRST_RESULT = "gramline.pipeline.results:RunFolder:write_unit"
@@ -46,9 +71,14 @@ def _hear_termination() -> None:
 
 
 def terminated(place: str, *arguments: str | Path) -> tuple[int, str]:
-    """Exit code and stderr of a command that was ended at `place`; none of its processes outlives it."""
+    """Exit code and stderr of a command that was ended at `place`."""
+    return ended(PROGRAM, place, *arguments)
+
+
+def ended(program: str, *arguments: str | Path) -> tuple[int, str]:
+    """Exit code and stderr of a program that ends itself; none of its processes outlives it."""
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, place, *map(str, arguments)],
+        [sys.executable, "-c", program, *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -73,6 +103,17 @@ def _is_alive(group: int) -> bool:
 def test_a_build_keeps_its_tiles_and_goes_on(gramline: Any, corpus: Path, tmp_path: Path, where: list[str]) -> None:
     build = ["gram", "build", corpus, "-o", tmp_path / "x.zarr", "--block-rows", "5", "--c", "0.5"]
     assert terminated(FIRST_TILE, *build, *where) == (143, KEPT)
+    check_going_on(gramline, build, tmp_path)
+
+
+def test_workers_that_hear_it_too_finish_their_tile(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    build = ["gram", "build", corpus, "-o", tmp_path / "x.zarr", "--block-rows", "5", "--c", "0.5"]
+    assert ended(GROUP_PROGRAM, *build, "--workers", "1") == (143, KEPT)
+    check_going_on(gramline, build, tmp_path)
+
+
+def check_going_on(gramline: Any, build: list[Any], tmp_path: Path) -> None:
+    """A build that was stopped has left finished tiles and nothing else, and the same command uses them."""
     assert not list(tmp_path.rglob("*.partial*"))
     present = gramline("gram", "status", tmp_path / "x.zarr", "--json").json["n_present"]
     assert present >= 1
