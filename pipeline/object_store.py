@@ -26,6 +26,13 @@ RETRIES: dict[str, Any] = {
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=15), "base": 2},
 }
 TIMEOUTS = {"timeout": "60s", "connect_timeout": "5s"}
+REMOTE_ADVICE = "check the url, and the credentials and the endpoint in the environment"
+ADVICE = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "check the permissions, or choose another path"),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "a part of the path is a file, choose another path"),
+    errno.EROFS: "choose another path",
+    errno.EFBIG: "allow larger files, or use smaller blocks",
+}
 
 
 def refuse_secrets(url: str) -> None:
@@ -52,7 +59,11 @@ def open_bucket(url: str) -> Any:
         opener: Any = from_url  # its overloads tell apart kinds of stores, which a url in a variable cannot
         return opener(url, client_options=_client_options(), retry_config=RETRIES)
     except Exception as error:  # noqa: BLE001 - obstore has one exception class per kind of refusal
-        raise StoreError(f"{url} cannot be opened: {first_line(error)}") from None
+        reason = first_line(error)
+        if "URL" in reason:  # obstore's word for a scheme that it does not know and for a bucket without a name
+            advice = "give one like s3://bucket/name, or a path"
+            raise StoreError(f"{url} is not the url of an object store; {advice}") from None
+        raise StoreError(f"{url} cannot be opened: {reason}; {REMOTE_ADVICE}") from None
 
 
 def _client_options() -> dict[str, Any]:
@@ -133,7 +144,9 @@ def storage_error(url: str, error: Exception) -> InputError | RunError:
         )
     if "404 Not Found" in str(error) and not isinstance(error, FileNotFoundError):
         return StoreError(f"{url} cannot be written or read: there is no such bucket; make it, or check the url")
-    return StoreError(f"{url} cannot be written or read: {getattr(error, 'strerror', None) or first_line(error)}")
+    reason = getattr(error, "strerror", None) or first_line(error)
+    advice = ADVICE.get(error.errno or 0, "check the path") if isinstance(error, OSError) else REMOTE_ADVICE
+    return StoreError(f"{url} cannot be written or read: {reason}; {advice}")
 
 
 def first_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,26 @@ def test_a_group_without_attributes_was_never_finished(bucket: Any) -> None:
 
 def test_an_address_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_url: str, **_: object) -> None:
-        raise ValueError("no such scheme\nand more")
+        raise ValueError("no such account\nand more")
 
     monkeypatch.setattr("obstore.store.from_url", refuse)
-    with pytest.raises(StoreError, match=r"^s3://bucket/a.zarr cannot be opened: no such scheme$"):
+    with pytest.raises(StoreError, match=r"^s3://bucket/a.zarr cannot be opened: no such account; check the url, and"):
         StoredGram.open(URL)
+
+
+@pytest.mark.parametrize("url", ["foo://bucket/a.zarr", "s3://", "://a"])
+def test_an_address_of_no_object_store(url: str) -> None:
+    said = f"{url} is not the url of an object store; give one like s3://bucket/name, or a path"
+    for action in (lambda: StoredGram.open(url), lambda: build_gram(KERNEL, corpus(2), url)):
+        with pytest.raises(StoreError) as refusal:
+            action()
+        assert str(refusal.value) == said
+
+
+def test_a_path_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("hello")
+    with pytest.raises(StoreError, match=r": File exists; a part of the path is a file, choose another path$"):
+        build_gram(KERNEL, corpus(2), tmp_path / "file" / "a.zarr")
 
 
 def test_a_store_that_refuses_is_one_sentence(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,5 +96,7 @@ def test_a_store_that_refuses_is_one_sentence(bucket: Any, monkeypatch: pytest.M
     monkeypatch.setattr("zarr.open_group", denied)
     assert bucket is not None
     for action in (lambda: StoredGram.open(URL), lambda: build_gram(KERNEL, corpus(2), URL)):
-        with pytest.raises(StoreError, match=r"a.zarr cannot be written or read: the key may not read here$"):
+        with pytest.raises(
+            StoreError, match=r"a.zarr cannot be written or read: the key may not read here; check the url"
+        ):
             action()
