@@ -11,8 +11,9 @@ import numpy as np
 from scipy.special import erfc
 
 from gramline.kernels.packing import MISSING, Packable, Packed
-from gramline.learners.errors import LabelError, LearnerError
+from gramline.learners.errors import LabelError
 from gramline.learners.estimator import Learner
+from gramline.learners.gram_checks import check_cross
 from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.operator import GramOperator
 from gramline.learners.token_features import label_names, packed_sequences
@@ -98,16 +99,7 @@ def _own_labels(packed: Packed) -> list[list[str | None]]:
 
 def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -> tuple[Floats, Offsets]:
     """G(train, new)^T @ weights, shape (n_columns, n_labels), and the starts of the new structures."""
-    if cross.shape[0] != len(weights):
-        raise LearnerError(
-            f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {len(weights)}; "
-            "rows are the training positions, columns the new ones"
-        )
-    if cross.label_names is not None and tuple(cross.label_names) != names:
-        raise LearnerError(
-            f"the Gram matrix to predict from has the labels {', '.join(cross.label_names)}, "
-            f"but training had {', '.join(names)}"
-        )
+    check_cross(cross, len(weights), names)
     return cross.matmul(weights, transpose=True), cross.layout.cols.structure_starts
 
 

@@ -15,17 +15,27 @@ def check_square(gram: GramOperator) -> None:
         )
 
 
-def check_cross(cross: GramOperator, n_rows: int, label_names: tuple[str, ...], *, uniform_prior: bool) -> None:
-    """Rows, labels and kind of prior P(y|x) of the Gram to predict from are those of the training."""
+def check_rows(cross: GramOperator, n_rows: int, what: str = "positions") -> None:
+    """The Gram to predict from has the rows of the training, which are `what`."""
     if cross.shape[0] != n_rows:
         raise LearnerError(
             f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {n_rows}; "
-            "rows are the training positions, columns the new ones"
+            f"rows are the training {what}, columns the new ones"
         )
+
+
+def check_cross(
+    cross: GramOperator, n_rows: int, label_names: tuple[str, ...], *, uniform_prior: bool | None = None
+) -> None:
+    """Rows, labels and kind of prior P(y|x) of the Gram to predict from are those of the training.
+
+    `uniform_prior` None: the learner reads no prior.
+    """
+    check_rows(cross, n_rows)
     if cross.label_names is not None and tuple(cross.label_names) != label_names:
         raise LearnerError(
             f"the Gram matrix to predict from has the labels {', '.join(cross.label_names)}, "
             f"but training had {', '.join(label_names)}"
         )
-    if (cross.row_prior is None) != uniform_prior:
+    if uniform_prior is not None and (cross.row_prior is None) != uniform_prior:
         raise LearnerError("training and prediction need the same prior, but only one of the two has a uniform one")

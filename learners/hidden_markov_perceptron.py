@@ -13,6 +13,7 @@ import numpy as np
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.chain_labeler import ChainLabeler, Evidence, cross_scores, is_gram
 from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.gram_checks import check_square
 from gramline.learners.hidden_markov_loops import dual_block, primal_round
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operator import GramOperator
@@ -113,11 +114,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
         self.label_names_ = labels
 
     def _fit_dual(self, gram: GramOperator, labels: Labels) -> None:
-        if not gram.layout.is_symmetric:
-            raise LearnerError(
-                f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
-                f"{gram.shape[1]}; build it from the training corpus alone"
-            )
+        check_square(gram)
         found, names = encode_labels(gram, labels)
         codes, layout, n = found.astype(np.int32), gram.layout.rows, len(names)
         is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from gramline.learners.chain_labeler import ChainLabeler, cross_scores
 from gramline.learners.conjugate_gradient import Solve, solve_together, solving
-from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.errors import LearnerParameterError
+from gramline.learners.gram_checks import check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator
 from gramline.learners.preconditioner import preconditioned_solving
@@ -156,11 +157,7 @@ class KernelZScoreLabeler(ChainLabeler):
         is_number = isinstance(self.tolerance, int | float | np.number) and not isinstance(self.tolerance, bool)
         if not (is_number and self.tolerance > 0):
             raise LearnerParameterError(f"tolerance must be a number above 0, got {self.tolerance!r}")
-        if not gram.layout.is_symmetric:
-            raise LearnerError(
-                f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
-                f"{gram.shape[1]}; build it from the training corpus alone"
-            )
+        check_square(gram)
 
     @staticmethod
     def _fit_all(learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]) -> None:

@@ -21,6 +21,7 @@ from gramline.learners.candidate_groups import (
 )
 from gramline.learners.errors import LearnerError, LearnerParameterError
 from gramline.learners.estimator import Learner
+from gramline.learners.gram_checks import check_rows, check_square
 from gramline.learners.operator import GramOperator, Matrix
 from gramline.learners.voting import HYPOTHESES, TIE, Ballot, best_candidates
 
@@ -59,8 +60,7 @@ class RankingPerceptron(Learner):
         """
         if isinstance(self.passes, bool) or not isinstance(self.passes, int) or self.passes < 1:
             raise LearnerParameterError(f"passes must be a whole number of at least 1, got {self.passes!r}")
-        if not gram.layout.is_symmetric:
-            raise LearnerError(f"a learner trains on a square Gram matrix, but this one is {gram.shape}")
+        check_square(gram)
         candidates = candidate_groups(groups, gram.shape[0])
         training = _Training(gram, candidates)
         mistakes: list[int] = []
@@ -140,11 +140,7 @@ class RankingPerceptron(Learner):
 
     def _check(self, cross: GramOperator) -> None:
         self.require_fitted()
-        if cross.shape[0] != len(self.weights_):
-            raise LearnerError(
-                f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {len(self.weights_)}; "
-                "rows are the training candidates, columns the new ones"
-            )
+        check_rows(cross, len(self.weights_), "candidates")
 
     def _average_shares(self) -> Matrix:
         """Part of all counts that the hypotheses from each mistake on have, shape (n_mistakes,)."""
