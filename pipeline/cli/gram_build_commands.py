@@ -14,6 +14,7 @@ import click
 from gramline.pipeline.cli.build_result import Tally, progress_shown, say_built
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from, parse_bytes
 from gramline.pipeline.cli.job_file import CLUSTER_KEYS, Job, load_job
+from gramline.pipeline.cli.job_types import COMPRESSIONS, DTYPES
 from gramline.pipeline.cli.kernel_options import kernel_from, kernel_options
 from gramline.pipeline.cli.output import count, duration, json_option, say_json, say_pairs, size
 
@@ -34,7 +35,7 @@ def store_options(command: F) -> F:
     for option in reversed(
         [
             click.option("--other", metavar="CORPUS", help="Columns from this corpus: a rectangular matrix."),
-            click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Of the tiles [default: float64]."),
+            click.option("--dtype", type=click.Choice(DTYPES), help="Of the tiles [default: float64]."),
             click.option(
                 "--block-rows", type=click.IntRange(1), help="Rows of a tile [default: 2048, or the longest]."
             ),
@@ -105,7 +106,7 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     *("-o", "--output", "--store"), metavar="GRAM", help="Where to store it: a path, or s3://... with gramline[s3]."
 )
 @store_options
-@click.option("--compression", type=click.Choice(["none", "lz4", "zstd"]), help="Of the tiles [default: none].")
+@click.option("--compression", type=click.Choice(COMPRESSIONS), help="Of the tiles [default: none].")
 @kernel_options
 @cluster_options
 @job_option

@@ -12,10 +12,14 @@ from gramline.pipeline.job_lines import JobLines
 TEXT, WHOLE, FLAG, SIZE = "a string", "a whole number of at least 1", "true or false", "a size such as 2GiB"
 _SIZE = re.compile(r"0*[1-9]\d{0,15}(\.\d{0,15})?\s*([kmgt]i?)?b?|0?\.0*[1-9]\d{0,15}\s*[kmgt]i?b?", re.IGNORECASE)
 SEED = "a whole number of at least 0"
+# The same as the store has them, which takes a second to load.
+DTYPES, COMPRESSIONS = ("float64", "float32"), ("none", "lz4", "zstd")
+CHOICES = {("gram", "dtype"): DTYPES, ("gram", "compression"): COMPRESSIONS}
 
 KINDS: dict[tuple[str, str], str] = {
     **{("corpus", key): TEXT for key in ("path", "other", "format", "labels")},
-    **{("gram", key): TEXT for key in ("path", "dtype", "compression")},
+    ("gram", "path"): TEXT,
+    **{place: f"one of {', '.join(choices)}" for place, choices in CHOICES.items()},
     ("gram", "block_rows"): WHOLE,
     ("model", "path"): TEXT,
     ("cache", "path"): TEXT,
@@ -36,7 +40,10 @@ def check_kinds(tables: Mapping[str, Any], lines: JobLines) -> None:
     """Refuse the first value that is of another kind than its key takes."""
     for (table, key), kind in KINDS.items():
         content = tables.get(table)
-        if isinstance(content, Mapping) and key in content and not _is(content[key], kind):
+        if not isinstance(content, Mapping) or key not in content:
+            continue
+        allowed = CHOICES.get((table, key))
+        if not (_is(content[key], kind) if allowed is None else content[key] in allowed):
             raise InputError(f"{lines.where(table, key)} [{table}]: {key} must be {kind}, got {content[key]!r}")
 
 

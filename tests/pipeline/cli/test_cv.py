@@ -14,9 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from gramline.learners.labeling_perceptron import LabelingPerceptron
+from gramline.pipeline.array_group import COMPRESSIONS
+from gramline.pipeline.cli import job_types
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval import cross_validate, grid
 from gramline.pipeline.results import RunFolder
+from gramline.pipeline.spec import DTYPES
 from gramline.pipeline.stored_gram import StoredGram
 
 JOB = """
@@ -146,6 +149,8 @@ def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: 
         ("[folds]", "[fodls]", r"job.toml:14: there is no 'fodls'; did you mean 'folds'?"),
         ("count = 2", 'count = "two"', "job.toml:15 [folds]: count must be a whole number of at least 1, got 'two'"),
         ("count = 2", "count = 50", "10 structures can be cut into 2 to 10 folds, not 50"),
+        ("block_rows = 5", 'dtype = "float16"', "job.toml:20 [gram]: dtype must be one of float64, float32, got"),
+        ("block_rows = 5", "compression = 1", "job.toml:20 [gram]: compression must be one of none, lz4, zstd, got 1"),
         ("inline = true", "inline = 1", "job.toml:23 [cluster]: inline must be true or false, got 1"),
         ("c = [0.5, 0.9]", "d = [0.5, 0.9]", "job.toml:6 [kernel]: SequenceLabeling has no parameter 'd'"),
         ("c = [0.5, 0.9]", "c = [0.5, -1]", "job.toml:6 [kernel]: "),
@@ -197,6 +202,11 @@ def test_bad_job_files_are_refused_with_their_line(
     assert said.replace("job.toml", str(job)) in answer.error
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "gramline-cache").exists()
+
+
+def test_choices_of_the_command_line_are_those_of_the_store() -> None:
+    assert job_types.DTYPES == DTYPES
+    assert tuple(COMPRESSIONS) == job_types.COMPRESSIONS
 
 
 def test_what_an_option_says_has_no_line(gramline: Any, job: Path, tmp_path: Path) -> None:
