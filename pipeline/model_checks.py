@@ -12,6 +12,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
+from gramline.learners.ranking_perceptron import RankingPerceptron
 from gramline.pipeline.packed_checks import check_codes, check_offsets
 
 # What reading a damaged description raises besides our own errors.
@@ -54,6 +55,17 @@ def check_rows(learner: Learner, n_rows: int) -> None:
         array = getattr(learner, name, None)
         if isinstance(array, np.ndarray) and (array.ndim == 0 or len(array) != n_rows):
             raise LearnerError(f"{name!r} has the shape {array.shape} for a support of {n_rows} rows")
+
+
+def check_hypotheses(learner: RankingPerceptron) -> None:
+    """A count per hypothesis, the two rows of each update, or of none where a forest stands for the rows."""
+    counts, updates, weights = learner.counts_, learner.updates_, learner.weights_
+    check_codes("counts", counts, len(counts), 0, np.iinfo(np.int64).max)
+    if updates.shape not in {(len(counts), 2), (0, 2)}:
+        raise LearnerError(f"{len(counts)} hypotheses have updates of shape {updates.shape}")
+    check_codes("updates", updates.ravel(), updates.size, 0, len(weights))
+    if weights.ndim != 1 or learner.average_weights_.shape != weights.shape:
+        raise LearnerError(f"weights of shape {weights.shape} have means of shape {learner.average_weights_.shape}")
 
 
 def check_forest_arrays(arrays: Mapping[str, NDArray[Any]], n_productions: int) -> None:

@@ -31,7 +31,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.group_kinds import MODEL, RANKER
 from gramline.pipeline.model import chosen_structures
-from gramline.pipeline.model_checks import check_forest_arrays, check_rows
+from gramline.pipeline.model_checks import check_forest_arrays, check_hypotheses, check_rows
 from gramline.pipeline.saved_learner import SavedLearner, load_learner, save_learner
 
 CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes
@@ -160,6 +160,7 @@ class Ranker:
             raise LearnerError(f"{learner.name} ranks nothing")
         if kernel is None:
             raise LearnerError("a ranker needs the kernel of its Gram matrix")
+        check_hypotheses(learner)
         forest = _forest_from(learner, kernel, saved.more.get("forest", {}), len(support.vocabulary.symbols))
         if forest is None:
             check_rows(learner, len(support))

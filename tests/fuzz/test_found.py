@@ -194,20 +194,32 @@ def test_a_model_sets_nothing_but_what_was_fitted(tmp_path: Path) -> None:
         Model.load(tmp_path / "model.zarr")
 
 
-def test_a_forest_of_productions_that_nobody_has(tmp_path: Path) -> None:
-    """Its index had a place for every number up to the largest: sixteen gigabytes for five subtrees."""
+@pytest.fixture
+def ranker(tmp_path: Path) -> Path:
     corpus = Corpus.from_parses(["(S (NP a) (VP b))", "(S (NP b))"])
     learner = RankingPerceptron().fit(DenseGram.of(SubsetTree(0.4), corpus), [[0, 1]])
-    path = tmp_path / "ranker.zarr"
-    Ranker.of(learner, corpus, SubsetTree(0.4)).save(path)
-    group = open_group(str(path))
+    Ranker.of(learner, corpus, SubsetTree(0.4)).save(tmp_path / "ranker.zarr")
+    return tmp_path / "ranker.zarr"
+
+
+def test_a_forest_of_productions_that_nobody_has(ranker: Path) -> None:
+    """Its index had a place for every number up to the largest: sixteen gigabytes for five subtrees."""
+    group = open_group(str(ranker))
     productions = np.asarray(group["forest.productions"][...])  # type: ignore[index]
     productions[-1] = 2**31 - 1
     write_arrays(group, {"forest.productions": productions})
-    digests = read_attributes(str(path))[0]["arrays"]
-    resealed(path, {"arrays": digests | {"forest.productions": digest(productions)}})
+    digests = read_attributes(str(ranker))[0]["arrays"]
+    resealed(ranker, {"arrays": digests | {"forest.productions": digest(productions)}})
     with pytest.raises(StoreError, match=r"damaged ranker \(entry \d of 'productions' is 2147483647"):
-        Ranker.load(path)
+        Ranker.load(ranker)
+
+
+def test_a_ranker_without_its_counts(ranker: Path) -> None:
+    """It was loaded, and failed at the first choice."""
+    digests = read_attributes(str(ranker))[0]["arrays"]
+    resealed(ranker, {"arrays": {name: found for name, found in digests.items() if name != "learner.counts_"}})
+    with pytest.raises(StoreError, match=r"damaged ranker \(.*no attribute 'counts_'"):
+        Ranker.load(ranker)
 
 
 def test_a_document_without_bottom(store: Path) -> None:
