@@ -35,7 +35,7 @@ demo: $(VENV)/.installed  ## corpus, Gram matrix on a local Dask cluster, labele
 	$(BIN)/gramline demo
 
 test: lint types layers  ## lint, types, import rules and the default tests: what CI runs
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(VENV)/.developer  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
