@@ -21,7 +21,7 @@ from gramline.kernels.base import Kernel, Tile, overflow
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
 from gramline.kernels.labeling_loops import mirror, multiply_marginals
 from gramline.kernels.observations.base import ObservationKernel
-from gramline.kernels.packing import Floats, Offsets, Packable, Packed
+from gramline.kernels.packing import Floats, Offsets, Packable, Packed, frozen
 from gramline.kernels.parameters import Matrix, as_matrix, require_positive
 from gramline.kernels.priors import Prior
 
@@ -145,16 +145,19 @@ class PositionLabeling(Kernel):
 
 
 class Marginals:
-    """P'^T ky P between the positions of two corpora: one number when both priors are uniform, else left . right."""
+    """P'^T ky P between the positions of two corpora: one number when both priors are uniform, else left . right.
+
+    Its arrays are read-only whatever they were made of: compiled loops have one version for all of them.
+    """
 
     def __init__(self, rows: Packed, cols: Packed, label_kernel: Floats | None) -> None:
         self.is_uniform = rows.prior is None and cols.prior is None
         self.factor = 1.0
-        self.left = self.right = np.empty((0, 0))  # shapes (n_rows, n_labels) and (n_cols, n_labels)
+        self.left = self.right = frozen(np.empty((0, 0)), np.float64)  # (n_rows, n_labels) and (n_cols, n_labels)
         if not self.is_uniform:
             left = prior_table(rows)
-            self.left = left if label_kernel is None else left @ label_kernel
-            self.right = prior_table(cols)
+            self.left = frozen(left if label_kernel is None else left @ label_kernel, np.float64)
+            self.right = frozen(prior_table(cols), np.float64)
         elif label_kernel is None:
             self.factor = 1.0 / rows.n_labels
         else:
@@ -163,7 +166,7 @@ class Marginals:
     @cached_property
     def by_label(self) -> Floats:
         """`right` with a line per label, shape (n_labels, n_cols)."""
-        return np.ascontiguousarray(self.right.T)
+        return frozen(self.right.T, np.float64)
 
     def weigh(self, low: int, high: int, kx: Floats, weights: Floats) -> None:
         """weights = kx * (P'^T ky P) for row positions low..high-1; nothing to do when uniform."""

@@ -18,7 +18,7 @@ from gramline.kernels.observations.product_loops import (
     sum_squares,
     to_distances,
 )
-from gramline.kernels.packing import Features, Floats, Ints, Packed
+from gramline.kernels.packing import Features, Floats, Ints, Packed, frozen
 
 # Measured on 2048 columns: a dense line costs about as much as a rare list of this share of the columns.
 DENSE_SHARE_OF_COUNTS = 1 / 64
@@ -153,8 +153,8 @@ def distinct(packed: Packed) -> tuple[Features, Ints]:
 
 
 def values_of(features: Features) -> Floats:
-    """The values of all entries, also of binary features."""
-    return np.ones(len(features.indices)) if features.values is None else features.values
+    """The values of all entries, also of binary features; read-only as those of a corpus are."""
+    return frozen(np.ones(len(features.indices)), np.float64) if features.values is None else features.values
 
 
 def squared_norms(features: Features) -> Floats:

@@ -11,6 +11,7 @@ from tolerances import assert_close
 from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
 from gramline.kernels.labeling import prior_table
+from gramline.kernels.packing import frozen
 from gramline.kernels.sequences import labeling, labeling_loops, matching_loops
 
 NEGATIVE_LABEL_KERNEL = [[2.0, -1.0, 0.0], [-1.0, 1.0, -0.5], [0.0, -0.5, 1.0]]
@@ -331,9 +332,10 @@ def test_compiled_equals_interpreted(bags, lengths, is_gappy):
 @pytest.mark.parametrize("n_labels", [0, 2])
 def test_runs_compiled_equal_interpreted(n_labels):
     rng = np.random.default_rng(4)
-    rows, cols = rng.integers(0, 3, 14).astype(np.int32), rng.integers(1, 5, 17).astype(np.int32)
-    row_starts, col_starts = np.array([0, 4, 5, 14]), np.array([0, 9, 17])
-    left, right = rng.random((14 if n_labels else 0, n_labels)), rng.random((17 if n_labels else 0, n_labels))
+    rows, cols = frozen(rng.integers(0, 3, 14), np.int32), frozen(rng.integers(1, 5, 17), np.int32)
+    row_starts, col_starts = frozen(np.array([0, 4, 5, 14]), np.int64), np.array([0, 9, 17])
+    left = frozen(rng.random((14 if n_labels else 0, n_labels)), np.float64)
+    right = frozen(rng.random((17 if n_labels else 0, n_labels)), np.float64)
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
         *equal, n_equal = pick(matching_loops.list_equal_columns)(rows, cols)
