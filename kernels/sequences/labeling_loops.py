@@ -3,7 +3,7 @@
 A strip is a group of whole row structures against all columns of the tile, chunk by chunk to stay in the cache. Column
 t has a predecessor in its own structure unless a mask is 0 there, so the inner loops run over whole chunks. Slices
 instead of t - 1, and one written array per inner loop, keep them vectorized: the compiler gives up on more than a few
-alias checks.
+alias checks. Arrays are assigned in loops, not as whole expressions, which take three times as long to compile.
 """
 
 from typing import Any
@@ -91,10 +91,13 @@ def sweep_gappy(
     for chunk in range(len(chunks)):
         begin, end = chunks[chunk, 0], chunks[chunk, 4]
         width = end - begin
-        bounds[:] = chunks[chunk] - begin
+        for part in range(5):
+            bounds[part] = chunks[chunk, part] - begin
         joined = continues[begin + 1 : end]
-        forward[:width] = gap * continues[begin:end]
-        backward[: width - 1] = gap * joined
+        for t in range(width):
+            forward[t] = gap * continues[begin + t]
+        for t in range(width - 1):
+            backward[t] = gap * joined[t]
         backward[width - 1] = 0.0
         downward[width - 1] = 1.0
         for structure in range(len(starts) - 1):
