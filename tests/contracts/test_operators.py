@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,16 @@ def _operator(name: str, kernel: SequenceLabeling, rows: Corpus, cols: Corpus | 
 
 
 ROWS, COLS = corpus(10), corpus(6, seed=3)
-SYMMETRIC = KERNEL.gram(ROWS)
-CROSS = KERNEL.gram(ROWS, COLS)
+
+
+@cache  # not at import: every process that collects the tests would compile the kernel
+def symmetric() -> np.ndarray:  # type: ignore[type-arg]
+    return KERNEL.gram(ROWS)
+
+
+@cache
+def rectangular() -> np.ndarray:  # type: ignore[type-arg]
+    return KERNEL.gram(ROWS, COLS)
 
 
 def close(gram: GramOperator, actual: object, expected: object) -> None:
@@ -59,15 +68,15 @@ def weights(n_rows: int, n_columns: int = 3) -> np.ndarray:  # type: ignore[type
 
 def test_shape_and_layout_agree(make: Make) -> None:
     gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
-    assert gram.shape == gram.layout.shape == SYMMETRIC.shape
-    assert cross.shape == cross.layout.shape == CROSS.shape
+    assert gram.shape == gram.layout.shape == symmetric().shape
+    assert cross.shape == cross.layout.shape == rectangular().shape
     assert gram.layout.is_symmetric
     assert not cross.layout.is_symmetric
     assert gram.layout.rows.n_blocks > 3
 
 
 def test_tiles_are_blocks_of_the_full_matrix(make: Make) -> None:
-    for gram, matrix in ((make(KERNEL, ROWS, None), SYMMETRIC), (make(KERNEL, ROWS, COLS), CROSS)):
+    for gram, matrix in ((make(KERNEL, ROWS, None), symmetric()), (make(KERNEL, ROWS, COLS), rectangular())):
         for i in range(gram.layout.rows.n_blocks):
             for j in range(gram.layout.cols.n_blocks):
                 close(gram, gram.tile(i, j), matrix[gram.layout.rows.rows(i), gram.layout.cols.rows(j)])
@@ -86,29 +95,29 @@ def test_column_blocks_come_in_the_order_asked_for(make: Make, chosen: list[int]
 @pytest.mark.parametrize("n_columns", [1, 9])
 def test_matmul(make: Make, n_columns: int) -> None:
     gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
-    W = weights(len(SYMMETRIC), n_columns)
-    close(gram, gram.matmul(W), SYMMETRIC @ W)
-    close(gram, gram.matmul(W, transpose=True), SYMMETRIC @ W)
-    close(cross, cross.matmul(W, transpose=True), CROSS.T @ W)
-    V = weights(CROSS.shape[1], n_columns)
-    close(cross, cross.matmul(V), CROSS @ V)
+    W = weights(len(symmetric()), n_columns)
+    close(gram, gram.matmul(W), symmetric() @ W)
+    close(gram, gram.matmul(W, transpose=True), symmetric() @ W)
+    close(cross, cross.matmul(W, transpose=True), rectangular().T @ W)
+    V = weights(rectangular().shape[1], n_columns)
+    close(cross, cross.matmul(V), rectangular() @ V)
 
 
 def test_matmul_with_zero_rows_and_nothing_at_all(make: Make) -> None:
     gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
-    W = np.zeros((len(SYMMETRIC), 2))
+    W = np.zeros((len(symmetric()), 2))
     assert not gram.matmul(W).any()
     W[3] = 1.0
-    close(gram, gram.matmul(W), SYMMETRIC @ W)
-    close(cross, cross.matmul(W, transpose=True), CROSS.T @ W)
-    assert gram.matmul(np.zeros((len(SYMMETRIC), 0))).shape == (len(SYMMETRIC), 0)
+    close(gram, gram.matmul(W), symmetric() @ W)
+    close(cross, cross.matmul(W, transpose=True), rectangular().T @ W)
+    assert gram.matmul(np.zeros((len(symmetric()), 0))).shape == (len(symmetric()), 0)
 
 
 def test_diagonals(make: Make) -> None:
     gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
-    close(gram, gram.diagonal(), np.diagonal(SYMMETRIC))
+    close(gram, gram.diagonal(), np.diagonal(symmetric()))
     assert gram.col_diagonal is not None
-    close(gram, gram.col_diagonal, np.diagonal(SYMMETRIC))
+    close(gram, gram.col_diagonal, np.diagonal(symmetric()))
     assert cross.col_diagonal is not None
     close(cross, cross.col_diagonal, np.diagonal(KERNEL.gram(COLS)))
 
@@ -117,11 +126,13 @@ def test_cholesky_solves(make: Make) -> None:
     gram = make(KERNEL, ROWS, None)
     rows = np.array([5, 2, 30, 11])
     scale = np.array([1.0, 0.5, 2.0, 1.5])
-    matrix = np.eye(4) * 2.0 + scale[:, None] * SYMMETRIC[np.ix_(rows, rows)] * scale
+    matrix = np.eye(4) * 2.0 + scale[:, None] * symmetric()[np.ix_(rows, rows)] * scale
     X = weights(4, 2)
     close(gram, gram.cholesky(scale, 2.0, rows).solve(X), np.linalg.solve(matrix, X))
-    whole = gram.cholesky(np.ones(len(SYMMETRIC)), 1.0)
-    assert whole.log_determinant() == pytest.approx(np.linalg.slogdet(np.eye(len(SYMMETRIC)) + SYMMETRIC)[1], rel=1e-5)
+    whole = gram.cholesky(np.ones(len(symmetric())), 1.0)
+    assert whole.log_determinant() == pytest.approx(
+        np.linalg.slogdet(np.eye(len(symmetric())) + symmetric())[1], rel=1e-5
+    )
     with pytest.raises(LearnerError, match="only a s"):
         make(KERNEL, ROWS, COLS).cholesky(np.ones(3))
 
