@@ -8,9 +8,14 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterable
+from email.parser import HeaderParser
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("kernels", "learners", "pipeline")
@@ -70,26 +75,58 @@ def test_constraints_pin_versions_and_name_no_index() -> None:
     assert [line for line in lines if line.count("==") != 1 or "/" in line] == []
 
 
-@pytest.mark.timeout(600)
-def test_wheel_runs_a_small_job_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    python = environment / "bin" / "python"
-    install = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--constraint",
-        str(ROOT / "constraints.txt"),
-        str(wheel),
-    ]
-    subprocess.run(install, check=True, cwd=tmp_path, capture_output=True)
+def add_needed(requirements: Iterable[str], extras: Iterable[str], found: dict[str, Distribution]) -> None:
+    """Add the installed distributions that `requirements` ask for, and those that these ask for."""
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name not in found or requirement.extras:
+            found[name] = distribution(name)
+            add_needed(found[name].requires or (), requirement.extras, found)
+
+
+def link_installed(distributions: Iterable[Distribution], target: Path) -> None:
+    """What is installed here, as links in another environment: clean, and nothing is downloaded or unpacked."""
+    for one in distributions:
+        for top in {file.parts[0] for file in one.files or ()} - {"..", "__pycache__"}:
+            if not (target / top).is_symlink():
+                (target / top).symlink_to(Path(str(one.locate_file(top))))
+
+
+def assert_wheel_works(environment: Path, folder: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    job = subprocess.run([str(python), "-c", SMALL_JOB], cwd=tmp_path, env=clean, capture_output=True, text=True)
+    python = str(environment / "bin" / "python")
+    job = subprocess.run([python, "-c", SMALL_JOB], cwd=folder, env=clean, capture_output=True, text=True)
     assert (job.returncode, job.stderr) == (0, "")
     assert job.stdout.strip() == "[['D', 'N', 'V']]"
     command = [str(environment / "bin" / "gramline"), "--version"]
-    version = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=True)
+    version = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=True)
     assert "0.1.0" in version.stdout
+
+
+def test_wheel_runs_a_small_job_beside_its_dependencies_alone(wheel: Path, tmp_path: Path) -> None:
+    (described,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA"))
+    declared = HeaderParser().parsestr(zipfile.ZipFile(wheel).read(described).decode()).get_all("Requires-Dist", [])
+    needed: dict[str, Distribution] = {}
+    add_needed(declared, (), needed)
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    link_installed(needed.values(), packages)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(environment)]
+    subprocess.run([*pip, "install", "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
+    checked = subprocess.run([*pip, "check"], capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout) == (0, "")
+    assert_wheel_works(environment, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_wheel_installs_and_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "--quiet"]
+    constraints = ["--constraint", str(ROOT / "constraints.txt")]
+    subprocess.run([*pip, "install", *constraints, str(wheel)], check=True, cwd=tmp_path, capture_output=True)
+    assert_wheel_works(environment, tmp_path)
