@@ -39,6 +39,11 @@ EXPERIMENTS = {
             "gramline.pipeline.experiments.gpsl:gpsl",
         ),
         Experiment(
+            "gpsl-scale",
+            "Gaussian-process labeler on the four CRF++ sets, its scale chosen on the training sentences of each fold",
+            "gramline.pipeline.experiments.gpsl_scale:gpsl_scale",
+        ),
+        Experiment(
             "zscore-artificial",
             "Z-score on random hidden Markov models: training sizes, exact against sampled moments (Ricci et al.)",
             "gramline.pipeline.experiments.zscore_artificial:zscore_artificial",

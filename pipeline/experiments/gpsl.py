@@ -76,14 +76,10 @@ class Measured:
 
 def gpsl(run: Run) -> Sequence[ResultTable]:
     """Tables 1 and 3 and figure 2 of the paper, and the calibration of the label probabilities."""
-    wanted = [paper for paper in SETS if not run.quick or paper.title == "Segmentation"]
-    there = [paper for paper in wanted if paper.source.is_there(run)]
-    if not there:
-        raise InputError(f"{run.data} holds none of {', '.join(wanted[0].source.files)}; --data must name their folder")
+    there, left_out = present_sets(run)
     # The matrices are small enough for one core; waiting threads would only be in the way of other processes.
     with one_blas_thread():
         found = {paper: _measure(run, paper) for paper in there}
-    left_out = tuple(f"{paper.title} is not in the data folder: left out" for paper in wanted if paper not in there)
     return [
         _losses(run, found, left_out),
         _seconds(found),
@@ -91,6 +87,15 @@ def gpsl(run: Run) -> Sequence[ResultTable]:
         _missing(found),
         _calibration(found),
     ]
+
+
+def present_sets(run: Run) -> tuple[list[Paper], tuple[str, ...]]:
+    """The sets that the data folder holds, of all or (quick) of the smallest one; a note for each that is missing."""
+    wanted = [paper for paper in SETS if not run.quick or paper.title == "Segmentation"]
+    there = [paper for paper in wanted if paper.source.is_there(run)]
+    if not there:
+        raise InputError(f"{run.data} holds none of {', '.join(wanted[0].source.files)}; --data must name their folder")
+    return there, tuple(f"{paper.title} is not in the data folder: left out" for paper in wanted if paper not in there)
 
 
 def _measure(run: Run, paper: Paper) -> Measured:
@@ -128,16 +133,16 @@ def _chosen(offsets: str, data: FeatureSet, sentences: Indices) -> GaussianProce
         is_held_out = np.arange(len(sentences)) % CHOOSING_FOLDS == assigned
         inner = Fold(sentences[~is_held_out], sentences[is_held_out])
         gram, cross = data.grams(inner)
-        known = _flat(data.labels_of(inner.test))
+        known = flat(data.labels_of(inner.test))
         for number, model in enumerate(models):
             model.fit(gram, data.labels_of(inner.train))
-            wrong[number] += (_flat(model.predict(cross)) != known).sum()
+            wrong[number] += (flat(model.predict(cross)) != known).sum()
     return models[int(wrong.argmin())]
 
 
 def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) -> None:
     gram, cross = data.grams(fold)
-    known = _flat(data.labels_of(fold.test))
+    known = flat(data.labels_of(fold.test))
     begin = perf_counter()
     model = _model(name, data, fold)
     model.fit(gram, data.labels_of(fold.train))
@@ -145,7 +150,7 @@ def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) 
     _test(model, cross, known, measured, name)
     if name.startswith("GPSL1") and name != LEARNED:
         model.set_params(decoding="viterbi")
-        measured.viterbi[name].append(float((_flat(model.predict(cross)) != known).mean()))
+        measured.viterbi[name].append(float((flat(model.predict(cross)) != known).mean()))
 
 
 def _test(model: GaussianProcessLabeler, cross: DenseGram, known: NDArray[np.str_], out: Measured, name: str) -> None:
@@ -171,7 +176,7 @@ def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]
     ]
     gram, cross = data.grams(fold)
     model = _model(MISSING_MODEL, data, fold).fit(gram, partial)
-    return float((_flat(model.predict(cross)) != _flat(data.labels_of(fold.test))).mean())
+    return float((flat(model.predict(cross)) != flat(data.labels_of(fold.test))).mean())
 
 
 def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -> ResultTable:
@@ -180,7 +185,7 @@ def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -
         for name, values in measured.losses.items():
             published = dict(zip(MODELS, paper.losses, strict=True)).get(name.removesuffix(JENSEN).removesuffix(CHOSEN))
             given = 100 * float(np.mean(values[:PUBLISHED_FOLDS]))
-            rows.append((paper.title, name, len(values), *_per_cent(values), given, published, paper.crf, paper.best))
+            rows.append((paper.title, name, len(values), *per_cent(values), given, published, paper.crf, paper.best))
     return ResultTable(
         "Table 1: Hamming loss in per cent",
         ("set", "model", "folds", "loss", "dev.", "published folds", "paper", "CRF", "best peer"),
@@ -214,7 +219,7 @@ def _seconds(found: dict[Paper, Measured]) -> ResultTable:
 
 def _decoding(found: dict[Paper, Measured]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = [
-        (paper.title, name, *_per_cent(measured.losses[name]), *_per_cent(values))
+        (paper.title, name, *per_cent(measured.losses[name]), *per_cent(values))
         for paper, measured in found.items()
         for name, values in measured.viterbi.items()
     ]
@@ -227,7 +232,7 @@ def _decoding(found: dict[Paper, Measured]) -> ResultTable:
 
 def _missing(found: dict[Paper, Measured]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = [
-        (paper.title, fraction, len(values), *_per_cent(values))
+        (paper.title, fraction, len(values), *per_cent(values))
         for paper, measured in found.items()
         for fraction, values in measured.missing.items()
     ]
@@ -266,9 +271,11 @@ def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_])
     return float(np.abs(gaps).sum() / len(right))
 
 
-def _per_cent(values: Sequence[float]) -> tuple[float, float | None]:
+def per_cent(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and deviation over folds, times 100."""
     return 100 * float(np.mean(values)), 100 * float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def _flat(labels: list[list[str]]) -> NDArray[np.str_]:
+def flat(labels: list[list[str]]) -> NDArray[np.str_]:
+    """The labels of all tokens, one after another."""
     return np.array([label for row in labels for label in row])

@@ -67,6 +67,26 @@ def test_the_full_version_draws_more_folds_and_names_what_is_missing(
     assert sum("is not in the data folder: left out" in note for note in losses.notes) == 3
 
 
+def test_the_scale_is_chosen_on_training_sentences_only(data: Path) -> None:
+    """Labels of the held-out sentences, all made wrong, change the loss and not the choice."""
+    (table,) = find_experiment("gpsl-scale").run(Run(data, quick=True))
+    assert [row[1] for row in table.rows] == list(gpsl.MODELS)
+    assert all(isinstance(row[3], float) and row[3] < 10 for row in table.rows)
+    order = np.array((data / "gpstruct" / "splits_36.txt").read_text().splitlines()[0].split(), int) - 1
+    held_out = set(order[20:].tolist())
+    path = data / "gpstruct" / "segmentation.tok.gz"
+    sentences = gzip.decompress(path.read_bytes()).decode().rstrip("\n").split("\n\n")
+    turned = [_turned(text) if number in held_out else text for number, text in enumerate(sentences)]
+    path.write_bytes(gzip.compress(("\n\n".join(turned) + "\n").encode()))
+    (other,) = find_experiment("gpsl-scale").run(Run(data, quick=True))
+    assert [row[7] for row in other.rows] == [row[7] for row in table.rows]
+    assert all(isinstance(row[3], float) and row[3] > 90 for row in other.rows)
+
+
+def _turned(sentence: str) -> str:
+    return "\n".join(f"{1 - int(line[0])}{line[1:]}" for line in sentence.split("\n"))
+
+
 def test_folds_are_the_published_ones_first(data: Path) -> None:
     source = Source("segmentation", "splits_36.txt", 20)
     read = source.read(Run(data, seed=7), 5, 2)
