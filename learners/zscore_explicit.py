@@ -1,7 +1,8 @@
 """The emission block of the Z-score's normal equations with explicit sparse features.
 
-(F^T F / n + ridge I) X = F^T [Yc | s_in | s_out], shape (D, n + 2). Features are compressed first; what is left is
-solved directly, D x D or N x N, whichever is smaller, or by conjugate gradients that only multiply with F and F^T.
+(F^T F / n + ridge I) X = F^T [Yc | s_in | s_out], shape (D, n + 2). Features are compressed first. What is left is
+solved directly, D x D or N x N, whichever is smaller; without its local features; or by conjugate gradients that only
+multiply with F and F^T.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from gramline.learners.blas_threads import one_blas_thread
 from gramline.learners.compressed_features import CompressedFeatures
 from gramline.learners.conjugate_gradient import block_conjugate_gradient
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.local_features import LocalFeatures
+from gramline.learners.refined_cholesky import solve_refined
+from gramline.learners.sparse_overlaps import overlaps
 from gramline.learners.viterbi import Floats
 
 Solver = Literal["auto", "direct", "cg"]
 SOLVERS = ("auto", "direct", "cg")
 DIRECT_LIMIT = 1200  # rows of a dense system above which conjugate gradients take less time; measured
 DENSE_LIMIT = 20000  # rows of a dense system above which a direct solve is refused (3.2 GB)
+FAR_LIMIT = 3000  # features that are not local, at n ridge = 1, above which the same holds; measured
+FAR_LARGEST = 8000  # and where a single-precision factor takes 256 MB
 HEAD = 700  # columns that are eliminated before conjugate gradients start, the heaviest ones; measured
 SYSTEM = "the Z-score's emission system"
 
@@ -40,6 +46,10 @@ class EmissionSystem:
         compressed = CompressedFeatures.of(self.features)
         return compressed, compressed.gathered(self.sides)
 
+    @cached_property
+    def _local(self) -> LocalFeatures:
+        return LocalFeatures.of(self._compressed[0].shared)
+
     def solve(self, ridge: float, solver: Solver, tolerance: float, max_iterations: int) -> Floats:
         """X, shape (D, n + 2); of least norm when ridge = 0.
 
@@ -50,14 +60,51 @@ class EmissionSystem:
             return self._least_norm(solver, tolerance, max_iterations)
         compressed, sides = self._compressed
         diagonal = ridge + compressed.lonely_squares / self.n_labels  # delta
+        is_dense = _is_direct(solver, min(compressed.shared.shape))
+        if solver == "auto" and not is_dense and self._local.far.shape[1] <= _far_limit(self.n_labels * ridge):
+            found = self._without_local(diagonal)
+            if found is not None:
+                return found
         scaled = (diags_array(1.0 / np.sqrt(self.n_labels * diagonal)) @ compressed.shared).tocsr()  # B
         weighted = sides * np.sqrt(self.n_labels / diagonal)[:, None]
-        if _is_direct(solver, min(scaled.shape)):
+        if is_dense:
             shared = _direct(scaled, weighted)
         else:
             with one_blas_thread():  # blocks this thin gain nothing from a second thread
                 shared = _preconditioned(scaled, weighted, tolerance, max_iterations)
         rest = (sides - np.asarray(compressed.shared @ shared) / self.n_labels) / diagonal[:, None]
+        return compressed.spread(shared, np.asarray(compressed.lonely.T @ rest))
+
+    def _without_local(self, diagonal: Floats) -> Floats | None:
+        """X by a factorisation in the size of the features H that are not local; None where rounding forbids it.
+
+        With Delta = diag(delta) + T T^T / n, block diagonal, and A = H^T Delta^-1 H / n + I, the weights of H are
+        Z = A^-1 H^T Delta^-1 S, and those of the others T^T E and U^T E, E = Delta^-1 (S - H Z / n). A is scaled to a
+        unit diagonal.
+        """
+        (compressed, sides), local, n = self._compressed, self._local, self.n_labels
+        far = local.far
+        inverse = local.inverse(diagonal, n)
+        explained = (inverse @ far / n).tocsr()  # Delta^-1 H / n
+        scales = 1.0 / np.sqrt(np.asarray(far.multiply(explained).sum(axis=0)).ravel() + 1.0)
+        far = (far @ diags_array(scales)).tocsr()
+        explained = (explained @ diags_array(scales)).tocsr()
+        far_rows = far.T.tocsr()
+
+        def apply(block: Floats) -> Floats:
+            product: Floats = np.asarray(far_rows @ (inverse @ (far @ block))) / n + scales[:, None] ** 2 * block
+            return product
+
+        with one_blas_thread():
+            solved = solve_refined(
+                lambda dtype: overlaps(far, explained, scales**2, dtype), apply, n * np.asarray(explained.T @ sides)
+            )
+        if solved is None:
+            return None
+        rest = np.asarray(inverse @ (sides - np.asarray(far @ solved) / n))
+        shared = np.empty((len(local.is_local), sides.shape[1]))
+        shared[~local.is_local] = scales[:, None] * solved
+        shared[local.is_local] = local.local.T @ rest
         return compressed.spread(shared, np.asarray(compressed.lonely.T @ rest))
 
     def _least_norm(self, solver: Solver, tolerance: float, max_iterations: int) -> Floats:
@@ -85,6 +132,11 @@ def _is_direct(solver: Solver, rows: int) -> bool:
             f"a direct solve would need a dense {rows} x {rows} matrix; use solver='cg' or solver='auto'"
         )
     return solver == "direct" or (solver == "auto" and rows <= DIRECT_LIMIT)
+
+
+def _far_limit(stiffness: float) -> float:
+    """Conjugate gradients take about stiffness^-1/2 iterations, each in proportion to the size; a factor its cube."""
+    return float(min(FAR_LARGEST, FAR_LIMIT * stiffness**-0.25))
 
 
 def _direct(scaled: csr_array, weighted: Floats) -> Floats:

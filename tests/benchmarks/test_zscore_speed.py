@@ -134,7 +134,7 @@ def test_everything_that_is_timed_computes(tmp_path: Path) -> None:
 def test_training_time_against_a_crf(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Processor seconds, in turns: a busy machine disturbs both alike.
 
-    At the default ridge, which is nearly none, and at one that cross-validation chooses; the bar is for that one.
+    At the default ridge, which is nearly none, and at one that cross-validation chooses: two routes of the solver.
     """
     lines, ratios = [], {}
     for name, packed in feature_sets().items():
@@ -155,10 +155,7 @@ def test_training_time_against_a_crf(capsys: pytest.CaptureFixture[str], tmp_pat
             lines.append(f"  Z-score, {ridge_name}: {median(ours):.3f} s, ratio {ratios[name, ridge_name]:.2f}")
         lines.append(f"  python-crfsuite: {theirs:.3f} s")
     shown(capsys, *lines, *([] if has_crf() else [MISSING_NOTE]))
-    assert (
-        max((ratio for (_, ridge), ratio in ratios.items() if ridge == "ridge 0.1" and has_crf()), default=0.0)
-        <= CRF_PRICE
-    )
+    assert not has_crf() or max(ratios.values()) <= CRF_PRICE
 
 
 @pytest.mark.benchmark

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from tolerances import assert_close
 from zscore_samples import enumerated, every_case, example, flat, packed_from, z_of
 
-from gramline.learners import zscore_explicit
+from gramline.learners import local_features, zscore_explicit
 from gramline.learners.compressed_features import CompressedFeatures
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import ZScoreLabeler
@@ -70,6 +70,32 @@ def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
     expected = np.linalg.solve(C + 0.05 * np.eye(len(C)), b)
     for solver in ("direct", "cg"):
         assert_close(flat(ZScoreLabeler(0.05, solver=solver, tolerance=1e-13).fit(packed)), expected)
+
+
+@pytest.mark.parametrize("group", [1, 2, 16])
+@pytest.mark.parametrize("ridge", [1e-6, 1e-3, 0.5])
+def test_features_are_eliminated_where_they_are_local(monkeypatch, group, ridge):
+    """Nearly all rows differ, most features are in two or three of them: the system is solved without those."""
+    monkeypatch.setattr(zscore_explicit, "DIRECT_LIMIT", 0)
+    monkeypatch.setattr(zscore_explicit, "_preconditioned", None)
+    monkeypatch.setattr(local_features, "GROUP", group)
+    random = np.random.default_rng(6)
+    rows = (random.random((40, 50)) < np.geomspace(0.02, 0.5, 50)) * random.integers(1, 3, size=(40, 50)).astype(float)
+    lengths = [9, 1, 12, 18]
+    packed = packed_from(rows, lengths, random.integers(3, size=40), 3)
+    C = covariance(rows, packed.starts, 3)
+    b = excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
+    theta = flat(ZScoreLabeler(ridge).fit(packed))
+    residual = (C + ridge * np.eye(len(C))) @ theta - b
+    assert np.linalg.norm(residual) <= 1e-8 * np.linalg.norm(b)
+
+
+def test_where_rounding_forbids_a_factor_conjugate_gradients_go_on(monkeypatch):
+    monkeypatch.setattr(zscore_explicit, "DIRECT_LIMIT", 0)
+    packed, _ = example([4, 3, 5], 3, 2)
+    expected = flat(ZScoreLabeler(0.1, solver="cg").fit(packed))
+    monkeypatch.setattr(zscore_explicit, "solve_refined", lambda *_: None)
+    assert_close(flat(ZScoreLabeler(0.1).fit(packed)), expected)
 
 
 def test_learners_with_one_ridge_share_a_solve(monkeypatch):
