@@ -32,5 +32,9 @@ SETTINGS: dict[str, Any] = {
         # So long has a killed worker process to come back, numerical libraries and all, before a cluster writes it off
         # for good; Dask's 15 s are too short for a busy machine.
         "deploy": {"lost-worker-timeout": "5 minutes"},
+        # The last messages to every worker, tasks and all, are kept for developers. A dead worker's stay with the
+        # scheduler until Python's next full garbage collection, tens of thousands of tiles away: 1 MB each with Dask's
+        # 1000.
+        "admin": {"low-level-log-length": 20},
     }
 }

@@ -31,6 +31,12 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
 
 
 @pytest.fixture(scope="session")
+def middle_calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
+    """Some hundred tiles: enough for one fault in its middle."""
+    return Calm.of(tmp_path_factory.mktemp("middle"), n_structures=55, seed=9)
+
+
+@pytest.fixture(scope="session")
 def long_calm(tmp_path_factory: pytest.TempPathFactory) -> Calm:
     """Large enough that a fault hits its middle."""
     return Calm.of(tmp_path_factory.mktemp("long"), n_structures=130, seed=8)

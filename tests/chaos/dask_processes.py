@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+SETTINGS = Path(__file__).parents[2] / "deploy" / "local" / "dask.yaml"  # what we tell users to start theirs with
 QUIET = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
 
 
@@ -24,9 +25,10 @@ class DaskProcesses:
     ) -> None:
         self._folder, self._n_workers = folder, workers
         folder.mkdir(parents=True, exist_ok=True)
-        # Dask's own settings; and the tests' folder, for functions that tasks name.
+        # Dask's own settings, stronger than those of the file; and the tests' folder, for functions that tasks name.
         more = {f"DASK_DISTRIBUTED__{key}": value for key, value in (settings or {}).items()}
-        self._environment = os.environ | more | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        paths = {"DASK_CONFIG": str(SETTINGS), "PYTHONPATH": str(Path(__file__).parents[1])}
+        self._environment = os.environ | more | paths
         self._preload = [] if preload is None else ["--preload", str(preload)]
         self._port = 0
         self.scheduler: subprocess.Popen[bytes] | None = None

@@ -72,14 +72,14 @@ def go_on(calm: Calm, store: Path, ledger: Ledger, fault: str) -> None:
     calm.settle(store, ledger, fault, seconds=seconds)
 
 
-def test_ctrl_c_ends_a_build_in_one_line_and_it_goes_on(long_calm: Calm, tmp_path: Path, ledger: Ledger) -> None:
+def test_ctrl_c_ends_a_build_in_one_line_and_it_goes_on(middle_calm: Calm, tmp_path: Path, ledger: Ledger) -> None:
     store = tmp_path / "x.zarr"
-    process = start(long_calm, store)
-    wait_for_tiles(process, store, 8)
+    process = start(middle_calm, store)
+    wait_for_tiles(process, store, 4)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: also to its workers
     _, err = ended(process)
     assert (process.returncode, err) == (130, STOPPED)
-    go_on(long_calm, store, ledger, "Ctrl-C")
+    go_on(middle_calm, store, ledger, "Ctrl-C")
 
 
 @pytest.mark.chaos
