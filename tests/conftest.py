@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# How Dask watches itself costs an idle cluster of two an eighth of a core; read from here by every process of a test.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "500ms")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL", "5s")
+
 # The same examples every time, whatever the machine's speed; HYPOTHESIS_PROFILE=searching looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("searching", deadline=None, max_examples=500, print_blob=True)

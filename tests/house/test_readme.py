@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from gramline.pipeline.cli.main import run
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,36 +21,45 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "COLUMNS": "100"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+@pytest.fixture
+def run_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], None]:
+    """Runs lines that begin with `gramline` one after the other in the folder of the test; each must do well."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run_all(lines: list[str]) -> None:
+        for line in lines:
+            program, *arguments = shlex.split(line)
+            assert program == "gramline"
+            assert run(arguments) == 0, line
+
+    return run_all
 
 
 def test_the_python_example_runs(tmp_path: Path) -> None:
     examples = blocks("python")
     assert examples
-    job = run([sys.executable, "-W", "error", "-c", "\n".join(examples)], tmp_path)
+    command = [sys.executable, "-W", "error", "-c", "\n".join(examples)]
+    job = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (job.returncode, job.stderr) == (0, "")
 
 
-def test_the_command_line_example_runs(tmp_path: Path) -> None:
+def test_the_command_line_example_runs(run_commands: Callable[[list[str]], None]) -> None:
     commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("gramline ")]
     assert len(commands) >= 5
-    for command in commands:
-        job = run(["bash", "-c", command], tmp_path)
-        assert job.returncode == 0, f"{command}\n{job.stdout}\n{job.stderr}"
+    run_commands(commands)
 
 
-def test_the_job_file_of_the_guide_runs(tmp_path: Path) -> None:
+def test_the_job_file_of_the_guide_runs(
+    tmp_path: Path, run_commands: Callable[[list[str]], None], capfd: pytest.CaptureFixture[str]
+) -> None:
     guide = (ROOT / "docs" / "jobs.md").read_text("utf-8")
     (job_file,) = blocks("toml", guide)
     (tmp_path / "job.toml").write_text(job_file, "utf-8")
     (commands,) = blocks("sh", guide)
     assert "gramline cv job.toml --plan" in commands
-    job = run(["bash", "-ec", commands], tmp_path)
-    assert job.returncode == 0, f"{job.stdout}\n{job.stderr}"
-    assert "nested selection: f1 " in job.stdout
+    run_commands(commands.splitlines())
+    assert "nested selection: f1 " in capfd.readouterr().out
     written = {path.name for path in (tmp_path / "sales.run").iterdir()}
     assert set(re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", guide, flags=re.MULTILINE)) <= written
 

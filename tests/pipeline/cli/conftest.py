@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,17 @@ X = [
 Y = [["D", "N", "V"], ["D", "N", "V", "D", "N"], ["N"], ["D", "N"], ["D", "N", "V", "N"]]
 
 
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the commands have made a Gram matrix and a model once, for every test to copy."""
+    folder = tmp_path_factory.mktemp("made")
+    corpus, gram, model = (str(folder / name) for name in ("train.parquet", "train.gram.zarr", "model.zarr"))
+    Corpus.from_sequences(X, Y).save(corpus)
+    assert run(["gram", "build", corpus, "-o", gram, "--inline", "--block-rows", "5", "--c", "0.5"]) == 0
+    assert run(["fit", gram, "-o", model, "--rounds", "5"]) == 0
+    return folder
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """A labeled corpus of five short sentences."""
@@ -66,15 +78,13 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def gram(gramline: Gramline, corpus: Path, tmp_path: Path) -> Path:
+def gram(made: Path, corpus: Path, tmp_path: Path) -> Path:
     """Its Gram matrix in 5-row blocks."""
-    path = tmp_path / "train.gram.zarr"
-    assert gramline("gram", "build", corpus, "-o", path, "--inline", "--block-rows", "5", "--c", "0.5").code == 0
-    return path
+    assert corpus.is_file()
+    return Path(shutil.copytree(made / "train.gram.zarr", tmp_path / "train.gram.zarr"))
 
 
 @pytest.fixture
-def model(gramline: Gramline, gram: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "model.zarr"
-    assert gramline("fit", gram, "-o", path, "--rounds", "5").code == 0
-    return path
+def model(made: Path, gram: Path, tmp_path: Path) -> Path:
+    assert gram.is_dir()
+    return Path(shutil.copytree(made / "model.zarr", tmp_path / "model.zarr"))
