@@ -36,10 +36,12 @@ class Kernel(Record):
         return packed
 
     @abstractmethod
-    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         """Kernel values between all rows of two prepared corpora, computed in float64, stored as `dtype`.
 
         Shape (row_count(rows), row_count(cols)). Raises KernelOverflowError instead of returning inf or nan.
+        `memory` may be given to be used again: a C-contiguous array of `dtype`, as large or larger; the tile is then a
+        view of its first rows and columns, and the others hold anything. New memory costs as much as a third of a tile.
         """
 
     @abstractmethod
@@ -66,6 +68,20 @@ class Kernel(Record):
         """The whole Gram matrix in memory, rows in corpus order: for data that fits."""
         rows, cols = self.prepared_pair(corpus, other)
         return self.tile(rows, rows if cols is None else cols)
+
+
+def tile_memory(n_rows: int, n_cols: int, dtype: DTypeLike, memory: Tile | None) -> Tile:
+    """Where to write a tile: new memory, or the first rows of `memory`, C-contiguous but perhaps wider."""
+    return np.empty((n_rows, n_cols), dtype) if memory is None else memory[:n_rows]
+
+
+def placed(tile: Tile, dtype: DTypeLike, memory: Tile | None) -> Tile:
+    """A finished tile as `dtype`, in `memory` where that is given."""
+    if memory is None:
+        return tile.astype(dtype, copy=False)
+    target = memory[: tile.shape[0], : tile.shape[1]]
+    target[:] = tile
+    return target
 
 
 def overflow(

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel, Tile, overflow
+from gramline.kernels.base import Kernel, Tile, overflow, tile_memory
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
 from gramline.kernels.labeling_loops import mirror, multiply_marginals
 from gramline.kernels.observations.base import ObservationKernel
@@ -79,9 +79,9 @@ class PositionLabeling(Kernel):
     def label_matrix(self) -> Floats | None:
         return None if self.label_kernel is None else np.array(self.label_kernel)
 
-    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         n_cols = cols.n_positions
-        out = np.empty((rows.n_positions, n_cols), dtype)
+        out = tile_memory(rows.n_positions, n_cols, dtype, memory)
         observed = self.observation.strips(rows, cols)
         recursion = self.recursion(rows, cols)
         marginals = Marginals(rows, cols, self.label_matrix())
@@ -99,7 +99,7 @@ class PositionLabeling(Kernel):
                 raise self.overflow_in(rows, cols, (first, last), out.dtype)
         if is_same(rows, cols):
             mirror(out)
-        return out
+        return out[:, :n_cols]
 
     def diagonal(self, packed: Packed) -> Floats:
         result = np.empty(packed.n_positions)

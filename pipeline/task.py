@@ -6,9 +6,12 @@ import os
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Lock
+from threading import Lock, local
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.packing import Packed
@@ -59,6 +62,7 @@ def _packed_bytes(packed: Packed) -> int:
 
 _stores: Cache[TileStore] = Cache(STORES_KEPT)
 _blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, _packed_bytes)
+_memory = local()
 
 
 def compute_tile(task: TileTask) -> TileReport:
@@ -68,13 +72,15 @@ def compute_tile(task: TileTask) -> TileReport:
     rows = cached_block(store, task.i, of_columns=False)
     cols = cached_block(store, task.j, of_columns=not store.layout.is_symmetric)
     loaded = perf_counter()
+    chunk = _chunk_memory(store)
     with one_blas_thread():
         try:
-            tile = store.kernel.tile(rows, cols, store.tiles.dtype)
+            n_rows, n_cols = store.kernel.tile(rows, cols, chunk.dtype, chunk).shape
         except KernelOverflowError as error:
             raise _in_corpus_numbers(error, store, task) from None
+    chunk[n_rows:] = chunk[:n_rows, n_cols:] = 0.0  # padding
     computed = perf_counter()
-    store.write_tile(task.i, task.j, tile)
+    store.write_tile(task.i, task.j, chunk)
     written = perf_counter()
     return TileReport(
         task.i,
@@ -85,6 +91,15 @@ def compute_tile(task: TileTask) -> TileReport:
         store.tiles.tile_bytes,
         f"{socket.gethostname()}:{os.getpid()}",
     )
+
+
+def _chunk_memory(store: TileStore) -> NDArray[Any]:
+    """Room for one whole tile, padding included: the same for all tiles of a thread."""
+    tiles = store.tiles
+    chunk: NDArray[Any] | None = getattr(_memory, "chunk", None)
+    if chunk is None or chunk.shape != tiles.chunks or chunk.dtype != tiles.dtype:
+        chunk = _memory.chunk = np.empty(tiles.chunks, tiles.dtype)
+    return chunk
 
 
 def planned_store(url: str, identity: str) -> TileStore:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Tile
+from gramline.kernels.base import Tile, tile_memory
 from gramline.kernels.column_chunks import chunk_starts
 from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.labeling import Marginals, PositionLabeling, is_same
@@ -53,18 +53,23 @@ class SequenceLabeling(PositionLabeling):
             raise KernelParameterError(f"SequenceLabeling.gap must be between 0 and 1, got {gap}")
         object.__setattr__(self, "gap", gap)
 
-    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         if self.gap == 0 and isinstance(self.observation, Identity):
             codes, starts, columns, n_equal = list_equal_columns(rows.observed, cols.observed)
             if n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions:
-                return self._tile_of_runs(rows, cols, (codes, starts, columns), np.dtype(dtype))
-        return super().tile(rows, cols, dtype)
+                return self._tile_of_runs(rows, cols, (codes, starts, columns), np.dtype(dtype), memory)
+        return super().tile(rows, cols, dtype, memory)
 
     def _tile_of_runs(
-        self, rows: Packed, cols: Packed, equal: tuple[Ints, Offsets, Ints], dtype: np.dtype[Any]
+        self,
+        rows: Packed,
+        cols: Packed,
+        equal: tuple[Ints, Offsets, Ints],
+        dtype: np.dtype[Any],
+        memory: Tile | None,
     ) -> Tile:
         """The tile from its equal pairs alone: few of them when the observations are words."""
-        out = np.empty((rows.n_positions, cols.n_positions), dtype)
+        out = tile_memory(rows.n_positions, cols.n_positions, dtype, memory)
         marginals = Marginals(rows, cols, self.label_matrix())
         scale, limit = float(self.c) ** 2, float(np.finfo(dtype).max)
         failed = fill_runs(
@@ -84,7 +89,7 @@ class SequenceLabeling(PositionLabeling):
             raise self.overflow_in(rows, cols, (failed, failed + 1), dtype)
         if is_same(rows, cols):
             mirror(out)
-        return out
+        return out[:, : cols.n_positions]
 
     def recursion(self, rows: Packed, cols: Packed) -> Sweeps:
         return Sweeps(rows.starts, cols.starts, float(self.c) ** 2, float(self.gap))

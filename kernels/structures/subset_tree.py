@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel, Tile, overflow
+from gramline.kernels.base import Kernel, Tile, overflow, placed
 from gramline.kernels.errors import KernelParameterError, PackingError
 from gramline.kernels.labeling import is_same
 from gramline.kernels.labeling_loops import mirror
@@ -61,7 +61,7 @@ class SubsetTree(Kernel):
             raise PackingError(f"{where(ready, node)} has a child before itself; pack parses in pre-order")
         return ready
 
-    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         subtrees = DistinctSubtrees.of(cols)
         index = ProductionIndex.of(subtrees.productions, subtrees.child_indptr, subtrees.children)
         columns = Columns.of(subtrees, index)
@@ -77,7 +77,7 @@ class SubsetTree(Kernel):
         if is_same(rows, cols):
             mirror(out)
         self._refuse_overflow(out, dtype)
-        return out.astype(dtype, copy=False)
+        return placed(out, dtype, memory)
 
     def diagonal(self, packed: Packed) -> Floats:
         values = self._self_values(packed)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel, Tile, overflow
+from gramline.kernels.base import Kernel, Tile, overflow, placed
 from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.labeling import is_same
 from gramline.kernels.labeling_loops import mirror
@@ -42,7 +42,7 @@ class Tagging(Kernel):
                 raise KernelParameterError(f"Tagging.gap must be between 0 and 1, or None, got {gap}")
             object.__setattr__(self, "gap", gap)
 
-    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Tile:
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         assert isinstance(rows, PackedTagged)
         assert isinstance(cols, PackedTagged)
         out = np.zeros((len(rows), len(cols)))
@@ -57,7 +57,7 @@ class Tagging(Kernel):
         if out.size and not out.max() <= largest:
             row, col = np.argwhere(~(out <= largest))[0]
             raise overflow(self, int(row), int(col), dtype, "lower decay, or split the sentences")
-        return out.astype(dtype, copy=False)
+        return placed(out, dtype, memory)
 
     def diagonal(self, packed: Packed) -> Floats:
         values = np.empty(len(packed))

@@ -152,6 +152,19 @@ def test_same_tile_same_bytes(example: Example) -> None:
 
 
 @every_example
+def test_memory_is_used_again(example: Example) -> None:
+    ready = example.ready()
+    for dtype in (np.float32, np.float64):
+        for cols in (ready, ready.structures(0, 2)):
+            expected = example.kernel.tile(ready, cols, dtype)
+            memory = np.full((expected.shape[0] + 2, expected.shape[1] + 3), np.nan, dtype)
+            tile = example.kernel.tile(ready, cols, dtype, memory)
+            assert np.shares_memory(tile, memory)
+            assert tile.shape == expected.shape
+            assert tile.tobytes() == expected.tobytes()
+
+
+@every_example
 def test_two_objects_with_the_same_structures_make_a_symmetric_tile(example: Example) -> None:
     gram = example.kernel.tile(example.ready(), example.ready())
     assert np.array_equal(gram, gram.T)

@@ -34,6 +34,21 @@ def test_a_task_computes_writes_and_reports(tmp_path: Path) -> None:
     np.testing.assert_array_equal(store.read_tile(task.i, task.j), expected)
 
 
+def test_padding_is_zero_whatever_the_tile_before_left_there(tmp_path: Path) -> None:
+    store = create_or_open(
+        SequenceLabeling(), Corpus.from_sequences([["a"] * 9, ["a"] * 4]), tmp_path / "a.zarr", block_rows=10
+    )
+    sizes = np.diff(store.layout.rows.block_starts)
+    assert sizes.tolist() == [9, 4]
+    for task in sorted(plan_store(store).tasks, key=lambda task: -task.cells):
+        compute_tile(task)
+        chunk = store.tiles.read(task.i, task.j)
+        inside = np.zeros((10, 10), bool)
+        inside[: sizes[task.i], : sizes[task.j]] = True
+        assert chunk[inside].all()
+        assert not chunk[~inside].any()
+
+
 def test_blocks_are_read_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = create_or_open(KERNEL, corpus(8, seed=9), tmp_path / "a.zarr", block_rows=10)
     assert store.layout.rows.n_blocks <= 4
