@@ -231,17 +231,22 @@ def write_group(
     attributes: dict[str, Any],
     arrays: Mapping[str, NDArray[Any]],
     *,
-    overwrite: bool = False,
+    replaces: tuple[Kind, ...] = (),
 ) -> None:
-    """A group with JSON-able attributes and named arrays; nothing half-written stays behind."""
+    """A group with JSON-able attributes and named arrays; nothing half-written stays behind.
+
+    Of what may be there already only a group of a kind in `replaces` is replaced.
+    """
     url = os.fspath(url)
-    if not overwrite and group_exists(url):
+    if replaces:
+        require_kind_or_nothing(url, replaces)
+    elif group_exists(url):
         raise StoreError(f"{url} exists already; choose another path or remove it")
     writer = GroupWriter(url)
     try:
         write_arrays(writer.group, arrays)
         digests = {name: digest(array) for name, array in arrays.items()}
-        if not _remotely(url, lambda: writer.commit({**attributes, CHECKED: digests}, overwrite=overwrite)):
+        if not _remotely(url, lambda: writer.commit({**attributes, CHECKED: digests}, overwrite=bool(replaces))):
             raise StoreError(f"{url} exists already; choose another path or remove it")
     except OSError as error:
         raise storage_error(url, error) from error
@@ -346,17 +351,30 @@ def open_array(group: Group, name: str, url: str) -> Array:
     return found.with_config({"write_empty_chunks": True})
 
 
-def require_array(url: str) -> None:
-    """Before something is replaced by an array of its own: it is one, or nothing is there."""
+def require_kind_or_nothing(url: str, kinds: tuple[Kind, ...]) -> bool:
+    """Refuse a path to write to where something of another kind is; True when one of these kinds is there."""
+    if not group_exists(url):
+        return False
+    wanted = kinds[0].as_target()
+    attributes, _ = read_attributes(url, wanted)
+    if not any(kind.holds(attributes) for kind in kinds):
+        wanted.require(url, attributes)
+    return True
+
+
+def require_array_or_nothing(url: str) -> bool:
+    """Refuse a path to write to where something else than an array of its own is; True when one is there."""
+    if not group_exists(url):
+        return False
     try:
-        if group_exists(url):
-            _remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3))
+        _remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3))
     except RunError:
         raise
     except DAMAGED as error:
         if _is_refusal(error):
             raise
         raise StoreError(f"{url} is not an exported array; choose another path, or remove it") from None
+    return True
 
 
 def delete_chunk(array: Array, coordinates: tuple[int, ...]) -> None:

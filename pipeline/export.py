@@ -4,37 +4,64 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
+from numpy.lib.format import MAGIC_PREFIX, open_memmap
 from numpy.typing import NDArray
 
-from gramline.pipeline.array_group import GroupWriter, group_exists
+from gramline.pipeline.array_group import GroupWriter, group_exists, is_local, require_array_or_nothing
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.store import absolute, guarded
 from gramline.pipeline.stored_gram import StoredGram
 
 
 def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write the Gram matrix at `path` to `target`, a .npy file or a .zarr array; it appears whole or not at all."""
+    """Write the Gram matrix at `path` to `target`, a .npy file or a .zarr array; it appears whole or not at all.
+
+    `overwrite` replaces an array of the same form, and nothing else.
+    """
     gram, url = StoredGram.open(path), absolute(target)
-    if url == gram.path:
+    check_target(gram.path, url, overwrite=overwrite)
+    if url.endswith(".npy"):
+        _to_npy(gram, Path(url))
+    else:
+        guarded(url, lambda: _to_zarr(gram, url, overwrite=overwrite))
+
+
+def check_target(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a `target` that the store at `path` may not be exported to; only an export is ever replaced."""
+    url = absolute(target)
+    if url == absolute(path):
         raise StoreError(f"{url} is the store itself; choose another name for the export")
     if url.endswith(".npy"):
-        _to_npy(gram, Path(url), overwrite=overwrite)
+        if not is_local(url):
+            raise StoreError(f"{url} is a url, but a .npy file is kept on this machine; give a path, or a .zarr array")
+        is_there = guarded(url, lambda: _require_npy_or_nothing(Path(url)))
     elif url.endswith(".zarr"):
-        chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
-        guarded(url, lambda: write_plain_array(url, gram.shape, chunks, gram.dtype, _chunks(gram), overwrite=overwrite))
+        is_there = require_array_or_nothing(url) if overwrite else group_exists(url)
     else:
         raise StoreError(f"an export is a .npy file or a .zarr array, not {url}; choose such a name")
+    if is_there and not overwrite:
+        raise StoreError(f"{url} exists already; choose another path or remove it")
 
 
-def _to_npy(gram: StoredGram, target: Path, *, overwrite: bool) -> None:
-    if target.exists() and not overwrite:
-        raise StoreError(f"{target} exists already; choose another name or remove it")
+def _require_npy_or_nothing(path: Path) -> bool:
+    """Refuse a path to write to where something else than an array is; True when one is there."""
+    if not path.exists():
+        return False
+    is_array = False
+    if path.is_file():
+        with path.open("rb") as file:
+            is_array = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
+    if not is_array:
+        raise StoreError(f"{path} is not an exported array; choose another path, or remove it")
+    return True
+
+
+def _to_npy(gram: StoredGram, target: Path) -> None:
     staged = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
 
     def write() -> None:
@@ -63,22 +90,12 @@ def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
             yield (i, j), gram.select(rows, np.arange(first_col, min(first_col + width, gram.shape[1])))
 
 
-def write_plain_array(
-    url: str,
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    dtype: Any,
-    pieces: Iterable[tuple[tuple[int, ...], NDArray[Any]]],
-    *,
-    overwrite: bool = False,
-) -> None:
-    """An array of its own at `url`, from its chunks; it appears whole or not at all."""
-    if not overwrite and group_exists(url):
-        raise StoreError(f"{url} exists already; choose another path or remove it")
+def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
     writer = GroupWriter(url)
     try:
-        target = writer.become_array(shape, chunks, dtype)
-        for place, piece in pieces:
+        chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
+        target = writer.become_array(gram.shape, chunks, gram.dtype)
+        for place, piece in _chunks(gram):
             target.set_block_selection(place, piece)
         if not writer.commit({}, overwrite=overwrite):
             raise StoreError(f"{url} exists already; choose another path or remove it")

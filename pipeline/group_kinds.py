@@ -48,7 +48,7 @@ class Kind:
         return StoreError(f"{url} is not a {self.name} but {found}; {self.advice}")
 
     def as_target(self) -> Kind:
-        """The same kind where a command writes to: something else is not replaced."""
+        """The same kind where something is written to: anything else there is not replaced."""
         return replace(self, advice="choose another path, or remove it")
 
 
@@ -56,3 +56,4 @@ STORE = Kind("store", "gramline", "gram", "give the path of a store that `gramli
 MODEL = Kind("model", "format", "gramline model", "give the path of a model that `gramline fit` wrote")
 RANKER = Kind("ranker", "format", "gramline ranker", "give the path of a ranker that `gramline fit` wrote")
 KINDS = (STORE, MODEL, RANKER)
+SAVED_LEARNERS = (MODEL, RANKER)  # what a newly trained one may replace

@@ -90,7 +90,7 @@ class KernelLabeler(Estimator):
         return evaluate(corpus.labels, self.predict(corpus)).accuracy
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the fitted model; `load` reads it back."""
+        """Write the fitted model; `load` reads it back. `overwrite` replaces a model or a ranker, and nothing else."""
         self.require_fitted()
         self.model_.save(path, overwrite=overwrite)
 

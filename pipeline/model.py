@@ -145,7 +145,7 @@ class Model:
     # ---- disk
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model, whole or not at all."""
+        """Write the model, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
         more = {} if self.counted is None else {"counted": {name: getattr(self.counted, name) for name in COUNTED}}
         save_learner(path, MODEL, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
 

@@ -144,7 +144,7 @@ class Ranker:
     # ---- disk
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the ranker, whole or not at all."""
+        """Write the ranker, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
         more = {} if self.forest is None else {"forest": self.forest.to_arrays()}
         save_learner(path, RANKER, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
 

@@ -19,7 +19,7 @@ from gramline.learners.catalogue import learner_from_state
 from gramline.learners.estimator import Learner
 from gramline.pipeline.array_group import check_format, read_group, write_group
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.group_kinds import Kind
+from gramline.pipeline.group_kinds import SAVED_LEARNERS, Kind
 from gramline.pipeline.model_checks import UNREADABLE, check_kernel, check_state
 from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
 
@@ -41,7 +41,7 @@ class SavedLearner:
 
 
 def save_learner(path: str | os.PathLike[str], kind: Kind, saved: SavedLearner, *, overwrite: bool) -> None:
-    """Write it, whole or not at all."""
+    """Write it, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
     learner, learner_arrays = saved.learner.to_state()
     support, support_arrays = packed_to_arrays(saved.support)
     attributes = {
@@ -53,7 +53,7 @@ def save_learner(path: str | os.PathLike[str], kind: Kind, saved: SavedLearner, 
     }
     sets = {"learner": learner_arrays, "support": support_arrays, **saved.more}
     arrays = {f"{prefix}.{name}": array for prefix, named in sets.items() for name, array in named.items()}
-    write_group(path, attributes, arrays, overwrite=overwrite)
+    write_group(path, attributes, arrays, replaces=SAVED_LEARNERS if overwrite else ())
 
 
 def load_learner(path: str | os.PathLike[str], kind: Kind, make: Callable[[SavedLearner], Made]) -> Made:

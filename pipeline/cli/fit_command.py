@@ -111,16 +111,10 @@ def fit(
 
 def refuse_existing(target: str, overwrite: bool) -> None:
     """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
-    from gramline.pipeline.array_group import group_exists, read_attributes
-    from gramline.pipeline.group_kinds import MODEL, RANKER
+    from gramline.pipeline.array_group import require_kind_or_nothing
+    from gramline.pipeline.group_kinds import SAVED_LEARNERS
 
-    if not group_exists(target):
-        return
-    wanted = MODEL.as_target()
-    attributes, _ = read_attributes(target, wanted)
-    if not RANKER.holds(attributes):
-        wanted.require(target, attributes)
-    if not overwrite:
+    if require_kind_or_nothing(target, SAVED_LEARNERS) and not overwrite:
         raise InputError(f"{target} is there already; choose another path or give --overwrite")
 
 

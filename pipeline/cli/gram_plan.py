@@ -63,14 +63,12 @@ def planned(
     import numpy as np
 
     from gramline.kernels.packing import pack_pair
-    from gramline.pipeline.array_group import group_exists, read_attributes
+    from gramline.pipeline.array_group import require_kind_or_nothing
     from gramline.pipeline.build import create_or_open, lay_out, plan_store, prepare
     from gramline.pipeline.group_kinds import STORE
     from gramline.pipeline.plan import plan_gram
 
-    if path is not None and group_exists(path):
-        wanted = STORE.as_target()
-        wanted.require(path, read_attributes(path, wanted)[0])
+    if path is not None and require_kind_or_nothing(path, (STORE,)):
         store = create_or_open(kernel, corpus, path, other=other, dtype=dtype, block_rows=block_rows)
         return plan_store(store), store.layout
     rows, cols = prepare(kernel, *pack_pair(corpus, other))

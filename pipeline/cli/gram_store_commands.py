@@ -92,14 +92,12 @@ def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
     Example:
       gramline gram export train.gram.zarr train.npy
     """
-    from gramline.pipeline.array_group import require_array
-    from gramline.pipeline.export import export_gram
+    from gramline.pipeline.export import check_target, export_gram
     from gramline.pipeline.stored_gram import StoredGram
 
     found = StoredGram.open(store).status()
     found.require_complete()
-    if overwrite and target.endswith(".zarr"):
-        require_array(target)
+    check_target(store, target, overwrite=overwrite)
     export_gram(store, target, overwrite=overwrite)
     if as_json:
         say_json({"store": store, "target": target, "shape": list(found.shape), "dtype": found.dtype})

@@ -14,6 +14,7 @@ from zarr.core.sync import _get_loop
 from gramline.pipeline import array_group
 from gramline.pipeline.array_group import read_group, write_group
 from gramline.pipeline.errors import StoreError
+from gramline.pipeline.group_kinds import MODEL, RANKER
 
 ARRAYS = {
     "counts": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -41,13 +42,24 @@ def test_what_was_written_comes_back(tmp_path: Path, place: str) -> None:
 
 
 def test_a_path_in_use_is_refused_and_replaced_only_on_request(tmp_path: Path) -> None:
-    write_group(tmp_path / "a", {}, {"x": np.ones(2)})
+    mark = {MODEL.key: MODEL.value}
+    write_group(tmp_path / "a", mark, {"x": np.ones(2)})
     with pytest.raises(StoreError, match="exists already"):
-        write_group(tmp_path / "a", {}, {"x": np.zeros(2)})
+        write_group(tmp_path / "a", mark, {"x": np.zeros(2)})
     assert read_group(tmp_path / "a")[1]["x"].tolist() == [1, 1]
-    write_group(tmp_path / "a", {}, {"y": np.zeros(2)}, overwrite=True)
+    write_group(tmp_path / "a", mark, {"y": np.zeros(2)}, replaces=(RANKER, MODEL))
     assert list(read_group(tmp_path / "a")[1]) == ["y"]
     assert [found.name for found in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("place", ["local", "memory"])
+def test_only_the_kinds_that_were_named_are_replaced(tmp_path: Path, place: str) -> None:
+    url = str(tmp_path / "a") if place == "local" else "memory://strangers"
+    write_group(url, {"of": "something else"}, {"x": np.ones(2)})
+    with pytest.raises(StoreError, match="is not a model but a Zarr group of something else; choose another path, or"):
+        write_group(url, {}, {"y": np.zeros(2)}, replaces=(MODEL, RANKER))
+    assert list(read_group(url)[1]) == ["x"]
+    assert [found.name for found in tmp_path.iterdir()] == (["a"] if place == "local" else [])
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "delete"])

@@ -54,6 +54,23 @@ def test_an_existing_target_is_replaced_only_on_request(grams: list[StoredGram],
 
 
 @pytest.mark.parametrize("ending", ["npy", "zarr"])
+@pytest.mark.parametrize("there", ["a file", "a folder", "a store"])
+def test_what_is_no_export_is_never_replaced(grams: list[StoredGram], tmp_path: Path, ending: str, there: str) -> None:
+    target = tmp_path / f"a.{ending}"
+    if there == "a file":
+        target.write_text("hello")
+    elif there == "a folder":
+        target.mkdir()
+        (target / "notes.txt").write_text("hello")
+    else:
+        build_gram(KERNEL, corpus(2), target, block_rows=10)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(StoreError, match=r"is not an exported array; choose another path, or remove it$"):
+        export_gram(grams[0].path, target, overwrite=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("ending", ["npy", "zarr"])
 def test_a_broken_store_exports_nothing(tmp_path: Path, ending: str) -> None:
     build_gram(KERNEL, corpus(), tmp_path / "store" / "a.zarr", block_rows=10)
     (tmp_path / "store" / "a.zarr" / "tiles" / "c" / "1" / "2").unlink()
@@ -75,5 +92,7 @@ def test_a_full_disk_is_one_sentence(grams: list[StoredGram], tmp_path: Path, mo
 def test_other_endings_and_the_store_itself_are_refused(grams: list[StoredGram], tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"an export is a .npy file or a .zarr array"):
         export_gram(grams[0].path, tmp_path / "a.csv")
+    with pytest.raises(StoreError, match=r"is a url, but a .npy file is kept on this machine"):
+        export_gram(grams[0].path, "s3://bucket/a.npy")
     with pytest.raises(StoreError, match="is the store itself"):
         export_gram(grams[0].path, grams[0].path, overwrite=True)

@@ -141,6 +141,11 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
         model.save(tmp_path / "model.zarr")
     model.save(tmp_path / "model.zarr", overwrite=True)
     assert Model.load(tmp_path / "model.zarr").predict(train) == model.predict(train)
+    (tmp_path / "notes.zarr").mkdir()
+    (tmp_path / "notes.zarr" / "notes.txt").write_text("hello")
+    with pytest.raises(StoreError, match="is not a model but a folder of something else; choose another path, or"):
+        model.save(tmp_path / "notes.zarr", overwrite=True)
+    assert (tmp_path / "notes.zarr" / "notes.txt").read_text() == "hello"
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,11 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     ranker.save(tmp_path / "ranker.zarr")
     with pytest.raises(StoreError, match="exists already"):
         ranker.save(tmp_path / "ranker.zarr")
+    (tmp_path / "notes").write_text("hello")
+    with pytest.raises(StoreError, match="is not a model but a file; choose another path, or remove it"):
+        ranker.save(tmp_path / "notes", overwrite=True)
+    assert (tmp_path / "notes").read_text() == "hello"
+    ranker.save(tmp_path / "ranker.zarr", overwrite=True)
     with pytest.raises(StoreError, match="is not a model"):
         Model.load(tmp_path / "ranker.zarr")
     described = (tmp_path / "ranker.zarr" / "zarr.json").read_text()
