@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.parameters import is_whole_number, require_whole_number
 
 NAMED_OFFSETS: dict[str, tuple[int, ...]] = {"GPSL1": (-1,), "GPSL2": (-1, 1), "GPSL4": (-2, -1, 1, 2)}
 
@@ -29,7 +30,7 @@ def named_offsets(offsets: Sequence[int] | str) -> tuple[int, ...]:
             )
         return NAMED_OFFSETS[offsets.upper()]
     found = tuple(offsets)
-    if any(isinstance(offset, bool) or not isinstance(offset, int | np.integer) for offset in found):
+    if not all(map(is_whole_number, found)):
         raise LearnerParameterError(f"offsets must be whole numbers, got {found}")
     if 0 in found:
         raise LearnerParameterError(f"offsets must not contain 0, a position is no neighbour of itself; got {found}")
@@ -50,16 +51,14 @@ def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
         if params[key] not in allowed:
             raise LearnerParameterError(f"{key} must be one of {allowed}, got {params[key]!r}")
     for key in ("max_sweeps", "max_refinements") + (("rank",) if params["approximation"] else ()):
-        if isinstance(params[key], bool) or not isinstance(params[key], int | np.integer) or params[key] < 1:
-            raise LearnerParameterError(f"{key} must be a whole number of at least 1, got {params[key]!r}")
+        require_whole_number(params[key], key)
     if not isinstance(params["learn_kernel"], bool):
         raise LearnerParameterError(f"learn_kernel must be true or false, got {params['learn_kernel']!r}")
     if params["learn_kernel"] and params["approximation"] is not None:
         raise LearnerParameterError("learn_kernel needs the exact covariance; leave approximation out")
     if not (_is_number(params["missing"]) and 0 <= params["missing"] < 1):
         raise LearnerParameterError(f"missing must be a fraction of at least 0 and below 1, got {params['missing']!r}")
-    if isinstance(params["seed"], bool) or not isinstance(params["seed"], int | np.integer) or params["seed"] < 0:
-        raise LearnerParameterError(f"seed must be a whole number of at least 0, got {params['seed']!r}")
+    require_whole_number(params["seed"], "seed", least=0)
     if params["rank"] is not None and params["approximation"] is None:
         raise LearnerParameterError(f'rank={params["rank"]!r} means nothing without approximation="nystrom"')
     if params["decoding"] == "viterbi" and offsets != (-1,):
@@ -68,4 +67,4 @@ def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_whole_number(value) or isinstance(value, float | np.floating)

@@ -12,11 +12,12 @@ import numpy as np
 
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.chain_labeler import ChainLabeler, Evidence, cross_scores, is_gram
-from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.errors import LearnerError
 from gramline.learners.gram_checks import check_square
 from gramline.learners.hidden_markov_loops import dual_block, primal_round
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operator import GramOperator
+from gramline.learners.parameters import require_whole_number
 from gramline.learners.token_features import (
     Unlabeled,
     check_unlabeled,
@@ -63,8 +64,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
 
     def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
         """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
-            raise LearnerParameterError(f"rounds must be a whole number of at least 1, got {self.rounds!r}")
+        require_whole_number(self.rounds, "rounds")
         check_unlabeled(self.unlabeled)
         self._check_form(evidence)
         for key in self.fitted():
@@ -106,7 +106,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
                     *work,
                 )
             )
-        visits = self.rounds * len(packed)
+        visits = int(self.rounds) * len(packed)
         self.emission_ = np.ascontiguousarray(self._mean(emission, emission_lag, visits).T)
         self.transition_ = self._mean(transition, transition_lag, visits)
         self.mistakes_ = mistakes
@@ -149,7 +149,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
                 visits += int(is_used[structures].sum())
                 if wrong:
                     _push(gram, block, change, scores)
-        total = self.rounds * int(is_used.sum())
+        total = int(self.rounds) * int(is_used.sum())
         self.dual_ = self._mean(dual, dual_lag, total)
         self.transition_ = self._mean(transition, transition_lag, total)
         self.mistakes_ = mistakes

@@ -19,6 +19,7 @@ from gramline.learners.errors import LearnerParameterError
 from gramline.learners.gram_checks import check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator
+from gramline.learners.parameters import require_whole_number
 from gramline.learners.preconditioner import preconditioned_solving
 from gramline.learners.solution import Solution, Status, require_converged
 from gramline.learners.token_features import Unlabeled, check_unlabeled, labeled_structures
@@ -151,9 +152,7 @@ class KernelZScoreLabeler(ChainLabeler):
                 "the Nystrom preconditioner belongs to one ridge; use preconditioner='wide' for a list of them"
             )
         for key in ("width", "max_iterations"):
-            count = getattr(self, key)
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise LearnerParameterError(f"{key} must be a whole number of at least 1, got {count!r}")
+            require_whole_number(getattr(self, key), key)
         is_number = isinstance(self.tolerance, int | float | np.number) and not isinstance(self.tolerance, bool)
         if not (is_number and self.tolerance > 0):
             raise LearnerParameterError(f"tolerance must be a number above 0, got {self.tolerance!r}")
@@ -187,9 +186,9 @@ class KernelZScoreLabeler(ChainLabeler):
     def _solving(self, sides: Floats, shifts: Sequence[float]) -> Solve:
         if self.preconditioner == "nystrom":
             return preconditioned_solving(
-                sides, shifts[0], rank=self.width, tolerance=self.tolerance, max_iterations=self.max_iterations
+                sides, shifts[0], rank=int(self.width), tolerance=self.tolerance, max_iterations=self.max_iterations
             )
-        n_extra = min(self.width, len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
+        n_extra = min(int(self.width), len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
         extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
         return solving(sides, shifts, tolerance=self.tolerance, max_iterations=self.max_iterations, extra_columns=extra)
 

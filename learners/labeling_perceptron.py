@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_cross, check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator, Matrix
+from gramline.learners.parameters import require_whole_number
 from gramline.learners.perceptron_loops import TIE
 from gramline.learners.perceptron_training import Training, run_round
 
@@ -107,8 +107,7 @@ class LabelingPerceptron(Learner):
         return [learner._decided(gram, sums[:, k * width : (k + 1) * width]) for k, learner in enumerate(learners)]
 
     def _check(self, gram: GramOperator) -> None:
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
-            raise LearnerParameterError(f"rounds must be a whole number of at least 1, got {self.rounds!r}")
+        require_whole_number(self.rounds, "rounds")
         check_square(gram)
 
     def _is_done(self, mistakes: list[int]) -> bool:
@@ -118,7 +117,7 @@ class LabelingPerceptron(Learner):
         self, gram: GramOperator, names: tuple[str, ...], training: Training, mistakes: list[int]
     ) -> LabelingPerceptron:
         self.alpha_ = training.alpha.copy()
-        self.average_alpha_ = training.average(self.rounds)
+        self.average_alpha_ = training.average(int(self.rounds))
         self.mistakes_ = list(mistakes)
         self.rounds_run_ = len(mistakes)
         self.label_names_ = names

@@ -19,10 +19,11 @@ from gramline.learners.candidate_groups import (
     blocks_of,
     candidate_groups,
 )
-from gramline.learners.errors import LearnerError, LearnerParameterError
+from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_rows, check_square
 from gramline.learners.operator import GramOperator, Matrix
+from gramline.learners.parameters import require_whole_number
 from gramline.learners.voting import HYPOTHESES, TIE, Ballot, best_candidates
 
 BATCH_BLOCKS = 2  # two, because a group may stand across the border of two blocks
@@ -58,8 +59,7 @@ class RankingPerceptron(Learner):
 
         Either group sizes, for rows that stand in order, or the row numbers of each group.
         """
-        if isinstance(self.passes, bool) or not isinstance(self.passes, int) or self.passes < 1:
-            raise LearnerParameterError(f"passes must be a whole number of at least 1, got {self.passes!r}")
+        require_whole_number(self.passes, "passes")
         check_square(gram)
         candidates = candidate_groups(groups, gram.shape[0])
         training = _Training(gram, candidates)
@@ -68,7 +68,7 @@ class RankingPerceptron(Learner):
             mistakes.append(training.run_pass())
         if training.counts:
             # A pass without a mistake repeats for ever: the last hypothesis survives all that is left.
-            training.counts[-1] += (self.passes - len(mistakes)) * sum(len(rows) - 1 for rows in candidates)
+            training.counts[-1] += (int(self.passes) - len(mistakes)) * sum(len(rows) - 1 for rows in candidates)
         self.mistakes_ = mistakes
         self.updates_ = np.array(training.updates, np.int64).reshape(-1, 2)
         self.counts_ = np.array(training.counts, np.int64)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from tolerances import assert_close
 
 from gramline.learners import hidden_markov_loops
-from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotFittedError
+from gramline.learners.errors import LabelError, LearnerError, NotFittedError
 from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
 from gramline.learners.operator import DenseGram
 from gramline.learners.token_features import feature_matrix
@@ -141,12 +141,6 @@ def test_the_two_forms_are_not_mixed_up():
         HiddenMarkovPerceptron().fit(train).predict(cross)
     assert HiddenMarkovPerceptron().learns_from == "corpus"
     assert HiddenMarkovPerceptron(dual=True).learns_from == "gram"
-
-
-@pytest.mark.parametrize("rounds", [0, -1, 2.5, True])
-def test_bad_rounds(rounds):
-    with pytest.raises(LearnerParameterError, match="rounds must be a whole number of at least 1"):
-        HiddenMarkovPerceptron(rounds=rounds).fit(corpus(*TRAIN))
 
 
 def test_state_and_parameters():

@@ -1,0 +1,20 @@
+"""Checks of parameters that several learners have; a learner does them in `fit`, before any work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gramline.learners.errors import LearnerParameterError
+
+
+def is_whole_number(value: Any) -> bool:
+    """An integer of Python or of NumPy; True and 3.0 are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def require_whole_number(value: Any, what: str, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least `least`; `what` names the parameter."""
+    if not is_whole_number(value) or value < least:
+        raise LearnerParameterError(f"{what} must be a whole number of at least {least}, got {value!r}")
