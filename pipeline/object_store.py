@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gramline.pipeline.errors import InputError, RunError, StorageUnavailableError, StoreError
+from gramline.pipeline.system_advice import ADVICE
 
 # Obstore's own defaults ride out a few seconds; a server that restarts takes longer. 5xx, timeouts and connections
 # that were cut are tried again after 0.1, 0.2, 0.4, ... seconds, at most 15 apart.
@@ -27,12 +28,6 @@ RETRIES: dict[str, Any] = {
 }
 TIMEOUTS = {"timeout": "60s", "connect_timeout": "5s"}
 REMOTE_ADVICE = "check the url, and the credentials and the endpoint in the environment"
-ADVICE = {
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "check the permissions, or choose another path"),
-    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "a part of the path is a file, choose another path"),
-    errno.EROFS: "choose another path",
-    errno.EFBIG: "allow larger files, or use smaller blocks",
-}
 
 
 def refuse_secrets(url: str) -> None:
@@ -136,7 +131,7 @@ def _is_passing(error: Exception) -> bool:
 def storage_error(url: str, error: Exception) -> InputError | RunError:
     """A refusal of the operating system or of an object store in one sentence; what may pass is a RunError."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"no space left on the device while writing {url}; free some space and run again")
+        return StoreError(f"no space left on the device while writing {url}; {ADVICE[error.errno]}")
     if _is_passing(error):
         return StorageUnavailableError(
             f"the object store of {url} did not answer as it should, also when asked again ({first_line(error)}); "

@@ -5,30 +5,16 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import click
 
 from gramline.pipeline.cli.stopping import KEPT, Terminated
+from gramline.pipeline.system_advice import ADVICE
 
 FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
 HELP_WANTED = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2; before, click shows it by itself
-
-# What the user chose, a full disk or a path out of reach, is input; anything else the system says is a failure.
-PLACES = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
-PLACES |= {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
-ADVICE = {
-    errno.ENOSPC: f"free some space or write elsewhere; {KEPT}",
-    errno.EDQUOT: f"free some space or write elsewhere; {KEPT}",
-    errno.EACCES: "check the permissions or write elsewhere",
-    errno.EROFS: "write elsewhere",
-    errno.ENOENT: "check the path",
-    errno.EEXIST: "choose another path",
-    errno.ENOTDIR: "check the path, a part of it is a file",
-    errno.EISDIR: "give the path of a file",
-}
 
 
 @dataclass(frozen=True)
@@ -62,10 +48,10 @@ def understood(error: BaseException) -> Failure | None:
     if isinstance(error, InputError | KernelError | LearnerError):
         return Failure(_one_line(str(error.args[0] if error.args else error)), REFUSED)
     if isinstance(error, OSError):
-        return Failure(_system(error), REFUSED if error.errno in PLACES else FAILED)
+        return Failure(_system(error), REFUSED if error.errno in ADVICE else FAILED)
     if isinstance(error, RunError):
         refused = any(isinstance(cause, InputError | KernelError | LearnerError) for cause in _causes(error))
-        full = any(isinstance(cause, OSError) and cause.errno in PLACES for cause in _causes(error))
+        full = any(isinstance(cause, OSError) and cause.errno in ADVICE for cause in _causes(error))
         return Failure(_one_line(str(error)), REFUSED if refused or full else FAILED)
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from gramline.learners.errors import LearnerParameterError
 from gramline.pipeline.cli import main
 from gramline.pipeline.cli.failures import understood
 from gramline.pipeline.errors import ClusterError, InputError, RunError, TileFailedError
+from gramline.pipeline.object_store import storage_error
+from gramline.pipeline.system_advice import ADVICE
 
 
 def _every_command(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -124,6 +127,17 @@ def test_a_full_disk_says_what_to_do() -> None:
     assert failure is not None
     assert failure.code == 2
     assert failure.line.startswith("/data/x.zarr: no space left on device; free some space")
+
+
+@pytest.mark.parametrize("code", ADVICE, ids=errno.errorcode.get)
+def test_what_the_system_refuses_has_one_advice_whoever_tells_it(code: int) -> None:
+    error = OSError(code, os.strerror(code), "/data/x.zarr")
+    raw, told = understood(error), understood(storage_error("/data/x.zarr", error))
+    assert raw is not None
+    assert told is not None
+    assert raw.code == told.code == 2
+    assert raw.line.endswith(f"; {ADVICE[code]}")
+    assert told.line.endswith(f"; {ADVICE[code]}")
 
 
 def test_the_cause_of_a_failed_tile_decides_the_exit_code() -> None:
