@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +14,55 @@ from gramline.pipeline.errors import InputError
 LONGEST = 200  # letters of a path that is told because it is too long
 
 
-def _seen(path: str) -> Path:
-    """The path, when the system can look for it: a name that is too long, say, is refused here."""
+def _mode(path: str | Path) -> int:
+    """What the system says is there, 0 for nothing; a path that it cannot look for, one too long, say, is refused."""
     try:
-        Path(path).exists()
+        return Path(path).stat().st_mode
+    except ValueError:  # no system has a name with a zero byte in it
+        return 0
     except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return 0
         why = (error.strerror or str(error)).lower()
-        raise InputError(f"{path[:LONGEST]} cannot be looked for: {why}; give another path") from None
-    return Path(path)
+        raise InputError(f"{str(path)[:LONGEST]} cannot be looked for: {why}; give another path") from None
 
 
 def require_file(path: str, what: str) -> None:
     """Refuse a path where no file is; `what` names the file that is wanted."""
-    if _seen(path).is_dir():
+    if stat.S_ISDIR(require_path(path, what)):
         raise InputError(f"{path} is not {what} but a folder; give the path of a file")
-    require_path(path, what)
 
 
-def require_path(path: str, what: str) -> None:
-    """Refuse a path that does not exist; `what` names what is wanted there. Other places are asked when opened."""
-    if "://" not in path and not _seen(path).exists():
+def require_path(path: str, what: str) -> int:
+    """The mode of what is there; `what` names what is wanted where nothing is. Other places are asked when opened."""
+    if "://" in path:
+        return 0
+    mode = _mode(path)
+    if not mode:
         raise InputError(f"{path} does not exist; give the path of {what}")
+    return mode
 
 
 def require_no_folder(path: str) -> None:
     """Refuse a path that cannot be a file."""
     _require_local(path)
-    if _seen(path).is_dir():
+    if stat.S_ISDIR(_mode(path)):
         raise InputError(f"{path} is a folder; give the path of a file")
 
 
 def require_new_file(path: str) -> None:
     """Refuse a path that no file can be written to, before the work that would fill it."""
     require_no_folder(path)
-    if not Path(path).parent.is_dir():
-        raise InputError(
-            f"{path} cannot be written: there is no folder {Path(path).parent}; make it, or write elsewhere"
-        )
+    above = Path(path).parent
+    if not stat.S_ISDIR(_mode(above)):
+        raise InputError(f"{path} cannot be written: there is no folder {above}; make it, or write elsewhere")
 
 
 def require_folder_or_nothing(path: str) -> None:
     """Refuse a path that cannot be a folder."""
     _require_local(path)
-    if _seen(path).exists() and not Path(path).is_dir():
+    mode = _mode(path)
+    if mode and not stat.S_ISDIR(mode):
         raise InputError(f"{path} is a file; give the path of a folder")
 
 
