@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from dask_processes import process, scheduler
+from deploy.schema_checks import against, schema, spoilt
 
 from gramline.pipeline.cluster.certificates import make_certificates
 from gramline.pipeline.executors.dask_cluster import connect
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "compose"
-SCHEMA = json.loads((Path(__file__).parent / "schemas" / "compose.json").read_text("utf-8"))
+SCHEMA = schema("compose")
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
 CLIENT = {"ca": "ca.pem", "cert": "client.pem", "key": "client.key"}
@@ -31,28 +28,21 @@ BASE = "docker.io/library/python:3.11.11-slim-bookworm"
 IMAGE = (ROOT / "deploy" / "image" / "Containerfile").read_text("utf-8")
 
 
-def errors(content: Any) -> list[str]:
-    return [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(content)]
-
-
 def test_the_file_fits_the_schema() -> None:
-    assert errors(COMPOSE) == []
+    assert against(SCHEMA, COMPOSE) == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda one: one["services"]["worker"].update(memory_limit="2g"),
-        lambda one: one["services"]["worker"].update(cap_drop="ALL"),
-        lambda one: one["services"]["worker"]["deploy"].update(replica=2),
-        lambda one: one.update(service={}),
-    ],
-    ids=["misspelt key", "wrong kind of value", "misspelt key inside", "misspelt section"],
+@spoilt(
+    COMPOSE,
+    {
+        "misspelt key": lambda one: one["services"]["worker"].update(memory_limit="2g"),
+        "wrong kind of value": lambda one: one["services"]["worker"].update(cap_drop="ALL"),
+        "misspelt key inside": lambda one: one["services"]["worker"]["deploy"].update(replica=2),
+        "misspelt section": lambda one: one.update(service={}),
+    },
 )
-def test_the_schema_finds_what_is_wrong(change: Callable[[Any], Any]) -> None:
-    content = copy.deepcopy(COMPOSE)
-    change(content)
-    assert errors(content) != []
+def test_the_schema_finds_what_is_wrong(content: Any) -> None:
+    assert against(SCHEMA, content) != []
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import urllib.request
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from dask_processes import process, scheduler
+from deploy.schema_checks import against, schema, spoilt
 
 from gramline.pipeline.cluster.certificates import make_certificates
 from gramline.pipeline.executors.dask_cluster import connect
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FOLDER = DEPLOY / "kubernetes"
-SCHEMAS = Path(__file__).parent / "schemas"
 KINDS = {
     "Namespace": "io.k8s.api.core.v1.Namespace",
     "NetworkPolicy": "io.k8s.api.networking.v1.NetworkPolicy",
@@ -28,24 +25,15 @@ KINDS = {
 README = (FOLDER / "README.md").read_text("utf-8")
 
 
-def schema(name: str) -> Any:
-    return json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
-
-
 def errors(manifest: dict[str, Any]) -> list[str]:
     """What the schema of its kind has against a manifest."""
     if manifest["apiVersion"] == "kubernetes.dask.org/v1":
-        return found(schema(manifest["kind"].lower()), manifest)
-    return found(kubernetes(KINDS[manifest["kind"]]), manifest)
+        return against(schema(manifest["kind"].lower()), manifest)
+    return against(kubernetes(KINDS[manifest["kind"]]), manifest)
 
 
 def kubernetes(name: str) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{name}", "$defs": schema("kubernetes")["$defs"]}
-
-
-def found(definition: dict[str, Any], content: Any) -> list[str]:
-    validator = jsonschema.Draft202012Validator(definition)
-    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(content)]
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -79,23 +67,22 @@ def test_a_manifest_fits_its_schema(manifest: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("part", PODS)
 def test_a_pod_fits_the_newest_schema_too(part: str) -> None:
-    assert found(kubernetes("io.k8s.api.core.v1.PodSpec"), PODS[part]) == []
+    assert against(kubernetes("io.k8s.api.core.v1.PodSpec"), PODS[part]) == []
 
 
-def broken() -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    yield "misspelt field", lambda one: one["spec"]["worker"].update(replica=1)
-    yield "wrong kind of value", lambda one: one["spec"]["worker"].update(replicas="many")
-    yield "misspelt field of a pod", lambda one: one["spec"]["worker"]["spec"].update(container=[])
-    yield "no containers", lambda one: one["spec"]["scheduler"]["spec"].pop("containers")
-    yield "misspelt limit", lambda one: one["spec"]["worker"]["spec"]["containers"][0]["resources"].update(limit={})
-    yield "no service", lambda one: one["spec"]["scheduler"].pop("service")
-
-
-@pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in broken()])
-def test_the_schema_finds_what_is_wrong(change: Callable[[Any], Any]) -> None:
-    manifest = copy.deepcopy(CLUSTER)
-    change(manifest)
-    assert errors(manifest) != []
+@spoilt(
+    CLUSTER,
+    {
+        "misspelt field": lambda one: one["spec"]["worker"].update(replica=1),
+        "wrong kind of value": lambda one: one["spec"]["worker"].update(replicas="many"),
+        "misspelt field of a pod": lambda one: one["spec"]["worker"]["spec"].update(container=[]),
+        "no containers": lambda one: one["spec"]["scheduler"]["spec"].pop("containers"),
+        "misspelt limit": lambda one: one["spec"]["worker"]["spec"]["containers"][0]["resources"].update(limit={}),
+        "no service": lambda one: one["spec"]["scheduler"].pop("service"),
+    },
+)
+def test_the_schema_finds_what_is_wrong(content: Any) -> None:
+    assert errors(content) != []
 
 
 @pytest.mark.parametrize("part", PODS)
