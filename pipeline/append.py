@@ -15,7 +15,7 @@ from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.layout import BlockLayout
 from gramline.pipeline.array_group import is_local, local_path
 from gramline.pipeline.build import choose_executor, compute_missing
-from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.packed_arrays import packed_fingerprint
@@ -40,7 +40,12 @@ def append_gram(
     """
     url = absolute(path)
     with _one_at_a_time(TileStore(url).url):
-        store = _with_segment(TileStore(url), corpus)
+        try:
+            store = _with_segment(TileStore(url), corpus)
+        except StoreChangedError:
+            raise StoreError(
+                f"another append to {url} was faster: its structures are in, these are not; run it again to add them"
+            ) from None
     runner = choose_executor(client, executor)
     compute_missing(store, runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
     return StoredGram(store)
@@ -78,7 +83,10 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
 
 @contextmanager
 def _one_at_a_time(url: str) -> Iterator[None]:
-    """Of two appends to a local store the second waits until the first one's structures are in."""
+    """Of two appends to a local store the second waits until the first one's structures are in.
+
+    Elsewhere nobody can wait for a lock that its owner may never release: there the second one to finish is refused.
+    """
     if not is_local(url):
         yield
         return

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
-import json
 import math
 import os
 import shutil
@@ -44,6 +43,8 @@ from gramline.pipeline.object_store import (
     sized_keys,
     storage_error,
 )
+from gramline.pipeline.shared_documents import ROOT, SEAL, seal_of, shared_bucket
+from gramline.pipeline.shared_documents import write_attributes as write_attributes
 
 Array = zarr.Array[Any]
 Group = zarr.Group
@@ -54,8 +55,6 @@ COMPRESSIONS = {
 }
 CHUNK_ITEMS = 1 << 21  # items of one chunk of a plain array: large enough to be cheap, small enough to stream
 CHECKED = "arrays"  # the attribute that lists the arrays of a group with their digests
-SEAL = "seal"  # the attribute with a digest of all others
-ROOT = "zarr.json"  # the document that makes a group
 # What Zarr raises at metadata and chunks that are not what they should be: one sentence each, whatever it was.
 DAMAGED = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
@@ -98,7 +97,7 @@ def read_attributes(url: str, kind: Kind = STORE) -> tuple[dict[str, Any], bool 
     """The attributes of a group; True when their seal vouches for them, None when they have none."""
     attributes = dict(open_group(url, kind).attrs.asdict())
     seal = attributes.pop(SEAL, None)
-    return attributes, None if seal is None else seal == _seal(attributes)
+    return attributes, None if seal is None else seal == seal_of(attributes)
 
 
 def check_format(url: str, what: str, found: Any, readable: tuple[int, ...], is_sealed: bool | None) -> None:
@@ -110,16 +109,6 @@ def check_format(url: str, what: str, found: Any, readable: tuple[int, ...], is_
         )
     if not is_sealed and (found != 1 or is_sealed is False):
         raise StoreError(f"{url} is damaged: its zarr.json is not what was written; make it anew")
-
-
-def write_attributes(group: Group | Array, attributes: Mapping[str, Any]) -> None:
-    """Replace all attributes, in one document with a seal."""
-    plain = {key: value for key, value in attributes.items() if key != SEAL}
-    group.attrs.put(plain | {SEAL: _seal(plain)})
-
-
-def _seal(attributes: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(attributes, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def group_exists(url: str) -> bool:
@@ -386,12 +375,13 @@ def delete_chunk(array: Array, coordinates: tuple[int, ...]) -> None:
 def list_chunks(array: Array) -> list[tuple[tuple[int, ...], int]]:
     """Coordinates and sizes in bytes of all chunks that are there."""
     store, prefix = array.store_path.store, f"{array.path}/c/".removeprefix("/")
+    bucket = shared_bucket(array)
     if isinstance(store, LocalStore):
         return list(_list_folder(str(store.root / prefix), ()))
 
     async def collect() -> list[tuple[str, int]]:
-        if hasattr(store, "store"):  # an object store lists sizes along with the keys, a thousand per request
-            return list(sized_keys(store.store, prefix))
+        if bucket is not None:  # an object store lists sizes along with the keys, a thousand per request
+            return list(sized_keys(bucket, prefix))
         keys = [key async for key in store.list_prefix(prefix)]
         return list(zip(keys, await asyncio.gather(*map(store.getsize, keys)), strict=True))
 

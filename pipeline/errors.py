@@ -16,6 +16,10 @@ class StoreError(InputError):
     """A path that is not a store, or a store of another kernel, corpus or dtype; names what differs."""
 
 
+class StoreChangedError(StoreError):
+    """A store that somebody else changed since it was opened here; what they wrote stays, nothing else was written."""
+
+
 class PlanError(InputError):
     """A plan that cannot run within its limits; names the worst tile."""
 

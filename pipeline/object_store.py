@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -90,6 +90,36 @@ def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> boo
     except AlreadyExistsError:
         return False
     except NotSupportedError:  # a server that cannot tell: the last writer wins, and both wrote the same
+        obstore.put(bucket, key, content)
+    return True
+
+
+def update_document(bucket: Any, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Replace a JSON document by `change` of what it holds; when somebody else was faster, of what they wrote."""
+    import obstore
+
+    while True:
+        found = obstore.get(bucket, key)
+        document = json.loads(bytes(found.bytes()))
+        changed = change(document)
+        version = {name: found.meta[name] for name in ("e_tag", "version") if found.meta.get(name) is not None}
+        if changed == document or _put_over(bucket, key, json.dumps(changed, indent=2).encode(), version):
+            return
+
+
+def _put_over(bucket: Any, key: str, content: bytes, version: Any) -> bool:
+    """Store an object over the version that was read; False when there is another one by now, which stays.
+
+    Also when the answer to the first try was lost: then the other one is our own.
+    """
+    import obstore
+    from obstore.exceptions import NotSupportedError, PreconditionError
+
+    try:
+        obstore.put(bucket, key, content, mode=version, use_multipart=False)
+    except PreconditionError:
+        return False
+    except NotSupportedError:  # a server that cannot compare: what was read a moment ago is what is replaced
         obstore.put(bucket, key, content)
     return True
 

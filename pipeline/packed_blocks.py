@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed, Vocabulary
 from gramline.learners.layout import BlockLayout
-from gramline.pipeline.array_group import Group, digest, new_array, open_array, open_group, read_array, write_arrays
+from gramline.pipeline.array_group import (
+    Group,
+    digest,
+    new_array,
+    open_array,
+    open_group,
+    read_array,
+    write_arrays,
+)
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.packed_arrays import (
     NAMES,
@@ -23,6 +32,7 @@ from gramline.pipeline.packed_arrays import (
     vocabulary_from_arrays,
     vocabulary_to_arrays,
 )
+from gramline.pipeline.shared_documents import shared_bucket
 
 BATCH_BYTES = 1 << 26  # of padded rows written at a time
 
@@ -30,7 +40,12 @@ BATCH_BYTES = 1 << 26  # of padded rows written at a time
 def write_blocks(
     group: Group, folder: str, packed: Packed, layout: BlockLayout, since: Vocabulary | None = None
 ) -> dict[str, Any]:
-    """Write a prepared corpus in the blocks of its layout under `folder`; what it returns opens it again."""
+    """Write a prepared corpus in the blocks of its layout under `folder`; what it returns opens it again.
+
+    In an object store somebody else may be writing there: a number of its own makes it a folder that nobody else has.
+    """
+    if shared_bucket(group) is not None:
+        folder = f"{folder}-{uuid4().hex}"
     blocks = [packed.structures(*_span(layout, block)).arrays() for block in range(layout.n_blocks)]
     names = sorted(packed.arrays())
     extent = np.array([[len(block[name]) for name in names] for block in blocks], np.int64).reshape(-1, len(names))

@@ -24,6 +24,7 @@ from gramline.pipeline.array_group import (
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.group_places import refuse_ways_out
 from gramline.pipeline.object_store import remote_errors
+from gramline.pipeline.shared_documents import grow_array
 
 PIECE_BYTES = 1 << 20  # read at a time
 CHECKSUM_BYTES = 4  # what crc32c appends to a chunk
@@ -145,4 +146,4 @@ class TileArray:
 
     def resize(self, shape: tuple[int, int]) -> None:
         """Grow; finished tiles stay where they are."""
-        self._array.resize(shape)
+        grow_array(self._array, shape)

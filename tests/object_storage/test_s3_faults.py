@@ -9,10 +9,11 @@ import pytest
 from gram_samples import KERNEL, ScriptedExecutor, corpus
 from object_storage.faulty_proxy import Fault, Proxy
 
-from gramline.pipeline import StoredGram, build_gram, object_store, verify_gram
+from gramline.pipeline import StoredGram, append_gram, build_gram, object_store, verify_gram
 from gramline.pipeline.errors import StorageUnavailableError, StoreError, TileCorruptError, TileFailedError
 
 CORPUS = corpus(4)
+DOCUMENTS = ("tiles/zarr.json", "zarr.json")
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,15 @@ def test_a_failure_that_stays_ends_in_one_sentence_and_goes_on_later(url: str, p
     resumed = ScriptedExecutor()
     build_gram(KERNEL, CORPUS, url, executor=resumed)
     assert [(task.i, task.j) for task in resumed.calls] == [(0, 1)]
+
+
+def test_an_append_whose_last_answer_is_lost_has_arrived(url: str, proxy: Proxy) -> None:
+    """Asked again, the server says that somebody changed the document; that was us."""
+    build_gram(KERNEL, CORPUS, url, block_rows=10)
+    lost = [proxy.add(Fault("PUT", f"{url.rpartition('/')[2]}/{name}", 1, cut=0)) for name in DOCUMENTS]
+    assert append_gram(url, corpus(3, seed=5)).status().n_segments == 2
+    assert [fault.hits for fault in lost] == [1, 1]
+    assert verify_gram(url).is_good
 
 
 def test_a_server_that_is_down_is_no_refusal(url: str, proxy: Proxy) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import cloudpickle
@@ -13,7 +15,7 @@ from gram_samples import KERNEL, ScriptedExecutor, chunks, corpus
 from object_storage.s3_server import ACCESS, SECRET
 
 from gramline.learners import LabelingPerceptron
-from gramline.pipeline import StoredGram, append_gram, build_gram, verify_gram
+from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.build import plan_store
 from gramline.pipeline.cli.main import run
 from gramline.pipeline.errors import StoreError
@@ -92,6 +94,31 @@ def test_of_two_creators_one_wins_and_both_end_well(
     build_gram(KERNEL, CORPUS, url, block_rows=10, executor=executor)
     assert (others, executor.calls) == (["here"], [])
     assert remote_chunks(url) == whole
+
+
+def test_of_appends_at_once_none_is_lost(url: str) -> None:
+    """Each ends well or in one sentence, and whoever is told so and runs it again ends well, too."""
+    build_gram(KERNEL, CORPUS, url, block_rows=10)
+    more, start, refusals = [corpus(count, seed=count) for count in (2, 7, 4)], Barrier(3), []
+
+    def append(new: Corpus) -> None:
+        start.wait(60)
+        while True:
+            try:
+                append_gram(url, new)
+            except StoreError as refusal:
+                refusals.append(str(refusal))
+            else:
+                return
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(append, more))
+    said = f"another append to {url} was faster: its structures are in, these are not; run it again to add them"
+    assert set(refusals) == {said}
+    gram = StoredGram.open(url)
+    assert gram.status().n_segments == 4
+    assert gram.shape[0] == CORPUS.n_positions + sum(new.n_positions for new in more)
+    assert verify_gram(url).is_good
 
 
 def test_a_tile_that_the_server_denies_is_missing_and_never_a_number(url: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import obstore
 import pytest
 from gram_samples import KERNEL, ScriptedExecutor, corpus
 
-from gramline.pipeline import StoredGram, append_gram, build_gram, verify_gram
+from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.array_group import read_group, write_group
 from gramline.pipeline.errors import StoreError
 
@@ -27,8 +30,20 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
     return store
 
 
+@pytest.fixture
+def new_url(bucket: Any) -> str:
+    """An address that no other test uses: workers remember the stores that they have opened."""
+    assert bucket is not None
+    return f"s3://bucket/{uuid4().hex}.zarr"
+
+
 def keys(bucket: Any) -> list[str]:
     return [item["path"] for page in obstore.list(bucket, "tiles/c/") for item in page]
+
+
+def joined(*parts: Corpus) -> Corpus:
+    tokens, labels = ([row for part in parts for row in getattr(part, name)] for name in ("tokens", "labels"))
+    return Corpus.from_sequences(tokens, labels, labels=["B", "O"])
 
 
 def test_build_resume_verify_repair_append(bucket: Any) -> None:
@@ -49,6 +64,86 @@ def test_build_resume_verify_repair_append(bucket: Any) -> None:
     assert StoredGram.open(URL).shape == grown.shape
     with pytest.raises(StoreError, match="corpus: it holds this one with 1 appended"):
         build_gram(KERNEL, corpus(8), URL)
+
+
+def overtake(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], object]) -> None:
+    """Before the first call of the function at `step`, `other` is done from beginning to end."""
+    place, _, name = step.rpartition(".")
+    owner: Any = pkgutil.resolve_name(place)
+    function, waiting = getattr(owner, name), [other]
+
+    def overtaken(*arguments: Any, **more: Any) -> Any:
+        if waiting:
+            waiting.pop()()
+        return function(*arguments, **more)
+
+    monkeypatch.setattr(owner, name, overtaken)
+
+
+@pytest.mark.parametrize("count", [1, 9])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "gramline.pipeline.append.packed_fingerprint",
+        "gramline.pipeline.store.write_blocks",
+        "gramline.pipeline.tile_array.TileArray.resize",
+        "gramline.pipeline.store.write_attributes",
+        "gramline.pipeline.object_store._put_over",
+    ],
+)
+def test_an_append_that_was_overtaken_is_refused_and_nothing_is_lost(
+    new_url: str, monkeypatch: pytest.MonkeyPatch, step: str, count: int
+) -> None:
+    first, second = corpus(count, seed=5), corpus(4, seed=6)
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    overtake(monkeypatch, step, lambda: append_gram(new_url, first))
+    with pytest.raises(StoreError) as refusal:
+        append_gram(new_url, second)
+    said = f"another append to {new_url} was faster: its structures are in, these are not; run it again to add them"
+    assert str(refusal.value) == said
+    whole = joined(corpus(8), first)
+    np.testing.assert_allclose(StoredGram.open(new_url).to_numpy(), KERNEL.gram(whole), rtol=1e-12)
+    again = append_gram(new_url, second)
+    np.testing.assert_allclose(again.to_numpy(), KERNEL.gram(joined(whole, second)), rtol=1e-12)
+    assert again.labels == joined(whole, second).labels
+    assert verify_gram(new_url).is_good
+
+
+def test_an_append_that_was_cut_off_before_the_end_leaves_the_store_as_it_was(
+    bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it wrote so far is in a folder of its own, and the room it made for tiles may stay."""
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    with monkeypatch.context() as patched:
+        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            append_gram(new_url, corpus(9, seed=5))
+    assert bytes(obstore.get(bucket, "zarr.json").bytes()).count(b"rows/") == 1
+    np.testing.assert_array_equal(StoredGram.open(new_url).to_numpy(), KERNEL.gram(corpus(8)))
+    gram = append_gram(new_url, corpus(1, seed=6))
+    np.testing.assert_allclose(gram.to_numpy(), KERNEL.gram(joined(corpus(8), corpus(1, seed=6))), rtol=1e-12)
+    assert verify_gram(new_url).is_good
+
+
+def test_a_server_that_cannot_compare_versions_still_notices_what_it_reads(
+    new_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from obstore.exceptions import NotSupportedError
+
+    put = obstore.put
+
+    def plain(*arguments: Any, mode: Any = None, **more: Any) -> Any:
+        if isinstance(mode, dict):
+            raise NotSupportedError("no conditions here")
+        return put(*arguments, **more, **({} if mode is None else {"mode": mode}))
+
+    monkeypatch.setattr(obstore, "put", plain)
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    overtake(monkeypatch, "gramline.pipeline.store.write_attributes", lambda: append_gram(new_url, corpus(3, seed=5)))
+    with pytest.raises(StoreError, match="was faster"):
+        append_gram(new_url, corpus(4, seed=6))
+    assert append_gram(new_url, corpus(4, seed=6)).status().n_segments == 3
+    assert verify_gram(new_url).is_good
 
 
 def test_a_group_without_attributes_was_never_finished(bucket: Any) -> None:
