@@ -7,15 +7,11 @@ of its chain, so that a damaged chunk is an error and never a number.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import math
 import os
-import shutil
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,26 +20,22 @@ from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import LocalStore
 
 from gramline.pipeline.array_limits import check_array, check_stored
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.group_kinds import STORE, Kind
-from gramline.pipeline.group_places import gathered, open_store, settled
 from gramline.pipeline.group_places import is_local as is_local
 from gramline.pipeline.group_places import local_path as local_path
+from gramline.pipeline.group_places import open_store
 from gramline.pipeline.object_store import (
-    delete,
     first_line,
-    has_attributes,
-    open_bucket,
-    put,
     refuse_secrets,
     remote_errors,
     sized_keys,
     storage_error,
 )
-from gramline.pipeline.shared_documents import ROOT, SEAL, seal_of, shared_bucket
+from gramline.pipeline.shared_documents import SEAL, seal_of, shared_bucket
 from gramline.pipeline.shared_documents import write_attributes as write_attributes
 
 Array = zarr.Array[Any]
@@ -67,7 +59,7 @@ def _is_refusal(error: Exception) -> bool:
     return isinstance(error, StoreError)
 
 
-def _remotely(url: str, action: Callable[[], Made]) -> Made:
+def remotely(url: str, action: Callable[[], Made]) -> Made:
     """`action()`; what an object store refuses or fails at becomes one sentence."""
     try:
         return action()
@@ -80,7 +72,7 @@ def open_group(url: str, kind: Kind = STORE) -> Group:
     kind.require_folder(url)
     store = open_store(url)
     try:
-        return _remotely(url, lambda: zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False))
+        return remotely(url, lambda: zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False))
     except RunError:
         raise
     except FileNotFoundError:
@@ -119,128 +111,13 @@ def group_exists(url: str) -> bool:
         return path.exists() and not (path.is_dir() and not any(path.iterdir()))
     store = open_store(url)
     try:
-        return bool(_remotely(url, lambda: zarr.open_group(store, mode="r", zarr_format=3).attrs.asdict()))
+        return bool(remotely(url, lambda: zarr.open_group(store, mode="r", zarr_format=3).attrs.asdict()))
     except FileNotFoundError:
         return False
     except DAMAGED as error:
         if _is_refusal(error):
             raise
         return True
-
-
-class GroupWriter:
-    """Writes a whole group so that it appears at once or not at all.
-
-    Locally everything is written beside the target and renamed onto it: of two writers one wins. For an object store it
-    is gathered in memory; the root document, which makes it a group, is stored last and only if there is none yet.
-    """
-
-    def __init__(self, url: str) -> None:
-        refuse_secrets(url)
-        self.url = url
-        self._is_remote = not is_local(url) and not url.startswith("memory://")
-        self._is_streamed = False
-        self._staged = f"{local_path(url)}.{uuid.uuid4().hex}.partial" if is_local(url) else url
-        if is_local(url):
-            local_path(url).parent.mkdir(parents=True, exist_ok=True)
-        self._store = MemoryStore() if self._is_remote else open_store(self._staged)
-        self.group = zarr.create_group(self._store, overwrite=not is_local(url), zarr_format=3)
-        self._node: Group | Array = self.group
-
-    def become_array(self, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any) -> Array:
-        """Hold one array instead of a group; chunks go straight to where they belong, it may not fit into memory."""
-        self._is_streamed = True
-        self._node = zarr.create_array(
-            open_store(self._staged),
-            shape=shape,
-            chunks=chunks,
-            dtype=dtype,
-            fill_value=np.nan,
-            compressors=[*COMPRESSIONS["lz4"], Crc32cCodec()],
-            config={"write_empty_chunks": True},
-            overwrite=True,
-        )
-        return self._node
-
-    def commit(self, attributes: Mapping[str, Any], *, overwrite: bool = False) -> bool:
-        """Make the group visible; False when somebody else's group stands there and may not be replaced."""
-        if self._is_streamed:
-            self._node.attrs.put(dict(attributes))
-        else:
-            write_attributes(self._node, attributes)
-        if not is_local(self.url):
-            return self._is_streamed or not self._is_remote or self._upload(overwrite=overwrite)
-        target = local_path(self.url)
-        if overwrite and target.exists():
-            aside = f"{target}.{uuid.uuid4().hex}.partial"
-            target.rename(aside)
-            Path(self._staged).rename(target)
-            shutil.rmtree(aside, ignore_errors=True)
-            return True
-        try:
-            Path(self._staged).rename(target)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                self.discard()
-                return False
-            raise
-        return True
-
-    def _upload(self, *, overwrite: bool) -> bool:
-        bucket, content = open_bucket(self.url), sync(gathered(self._store))
-        before = [key for key, _ in sized_keys(bucket, "")]
-        if ROOT in before:
-            if not overwrite and has_attributes(bucket, ROOT):
-                return False
-            delete(bucket, [ROOT])  # from here on there is no group
-        # Chunks of a store that was removed half-way would pass for finished ones.
-        delete(bucket, [key for key in before if key not in content])
-        root = content.pop(ROOT)
-        for key, value in content.items():
-            put(bucket, key, value)
-        return put(bucket, ROOT, root, only_new=True)
-
-    def discard(self) -> None:
-        """Remove what was written so far."""
-        if is_local(self.url) and Path(self._staged).exists():
-            sync(settled())
-            shutil.rmtree(self._staged, ignore_errors=True)
-
-
-def remove_group(url: str) -> None:
-    """Remove a group with everything in it, if it is there."""
-    if is_local(url):
-        shutil.rmtree(local_path(url), ignore_errors=True)
-    else:
-        _remotely(url, lambda: sync(open_store(url).delete_dir("")))
-
-
-def write_group(
-    url: str | os.PathLike[str],
-    attributes: dict[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    *,
-    replaces: tuple[Kind, ...] = (),
-) -> None:
-    """A group with JSON-able attributes and named arrays; nothing half-written stays behind.
-
-    Of what may be there already only a group of a kind in `replaces` is replaced.
-    """
-    url = os.fspath(url)
-    if replaces:
-        require_kind_or_nothing(url, replaces)
-    elif group_exists(url):
-        raise StoreError(f"{url} exists already; choose another path or remove it")
-    writer = GroupWriter(url)
-    try:
-        write_arrays(writer.group, arrays)
-        digests = {name: digest(array) for name, array in arrays.items()}
-        if not _remotely(url, lambda: writer.commit({**attributes, CHECKED: digests}, overwrite=bool(replaces))):
-            raise StoreError(f"{url} exists already; choose another path or remove it")
-    except OSError as error:
-        raise storage_error(url, error) from error
-    finally:
-        writer.discard()
 
 
 def read_group(
@@ -287,7 +164,7 @@ def read_array(group: Group, name: str, url: str) -> NDArray[Any]:
         return np.asarray(array[...])
 
     try:
-        return _remotely(url, read)
+        return remotely(url, read)
     except RunError:
         raise
     except DAMAGED as error:
@@ -329,7 +206,7 @@ def _array(group: Group, name: str) -> Array:
 def open_array(group: Group, name: str, url: str) -> Array:
     """An existing array for whole-chunk reads and writes; StoreError when it is not there."""
     try:
-        found = _remotely(url, lambda: _array(group, name))
+        found = remotely(url, lambda: _array(group, name))
     except RunError:
         raise
     except DAMAGED as error:
@@ -356,7 +233,7 @@ def require_array_or_nothing(url: str) -> bool:
     if not group_exists(url):
         return False
     try:
-        _remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3))
+        remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3))
     except RunError:
         raise
     except DAMAGED as error:
@@ -369,7 +246,7 @@ def require_array_or_nothing(url: str) -> bool:
 def delete_chunk(array: Array, coordinates: tuple[int, ...]) -> None:
     """Remove a chunk, if it is there."""
     key = "/".join((array.path, "c", *map(str, coordinates))).removeprefix("/")
-    _remotely(key, lambda: sync(array.store_path.store.delete(key)))
+    remotely(key, lambda: sync(array.store_path.store.delete(key)))
 
 
 def list_chunks(array: Array) -> list[tuple[tuple[int, ...], int]]:
@@ -385,7 +262,7 @@ def list_chunks(array: Array) -> list[tuple[tuple[int, ...], int]]:
         keys = [key async for key in store.list_prefix(prefix)]
         return list(zip(keys, await asyncio.gather(*map(store.getsize, keys)), strict=True))
 
-    found = ((key.removeprefix(prefix).split("/"), size) for key, size in _remotely(prefix, lambda: sync(collect())))
+    found = ((key.removeprefix(prefix).split("/"), size) for key, size in remotely(prefix, lambda: sync(collect())))
     return [(tuple(map(int, place)), size) for place, size in found if all(part.isdigit() for part in place)]
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX, open_memmap
 from numpy.typing import NDArray
 
-from gramline.pipeline.array_group import GroupWriter, group_exists, is_local, require_array_or_nothing
+from gramline.pipeline.array_group import group_exists, is_local, require_array_or_nothing
 from gramline.pipeline.errors import StoreError
+from gramline.pipeline.group_writer import GroupWriter
 from gramline.pipeline.store import absolute, guarded
 from gramline.pipeline.stored_gram import StoredGram
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
-from gramline.pipeline.array_group import is_local, local_path, remove_group
+from gramline.pipeline.array_group import is_local, local_path
+from gramline.pipeline.group_writer import remove_group
 from gramline.pipeline.lock_files import is_same_file
 
 

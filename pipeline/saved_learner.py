@@ -17,9 +17,10 @@ from gramline.kernels.catalogue import from_dict
 from gramline.kernels.packing import Packed
 from gramline.learners.catalogue import learner_from_state
 from gramline.learners.estimator import Learner
-from gramline.pipeline.array_group import check_format, read_group, write_group
+from gramline.pipeline.array_group import check_format, read_group
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.group_kinds import SAVED_LEARNERS, Kind
+from gramline.pipeline.group_writer import write_group
 from gramline.pipeline.model_checks import UNREADABLE, check_kernel, check_state
 from gramline.pipeline.packed_arrays import packed_from_arrays, packed_to_arrays
 

@@ -16,17 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.learners.blas_threads import one_blas_thread
-from gramline.pipeline.array_group import (
-    GroupWriter,
-    new_array,
-    open_array,
-    open_group,
-    read_array,
-    remove_group,
-    write_arrays,
-)
+from gramline.pipeline.array_group import new_array, open_array, open_group, read_array, write_arrays
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.executors.base import Executor, closing_early
+from gramline.pipeline.group_writer import GroupWriter, remove_group
 from gramline.pipeline.store import TileStore, guarded
 from gramline.pipeline.task import planned_store
 from gramline.pipeline.tile_product import TileProduct

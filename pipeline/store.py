@@ -24,7 +24,6 @@ from gramline.kernels.packing import Packed, Vocabulary
 from gramline.learners.layout import BlockLayout, GramLayout
 from gramline.pipeline.array_group import (
     COMPRESSIONS,
-    GroupWriter,
     check_format,
     is_local,
     local_path,
@@ -36,6 +35,7 @@ from gramline.pipeline.array_group import (
 from gramline.pipeline.array_limits import ROWS, TILE_BYTES
 from gramline.pipeline.errors import StoreError, TileCorruptError
 from gramline.pipeline.group_kinds import STORE
+from gramline.pipeline.group_writer import GroupWriter
 from gramline.pipeline.model_checks import check_kernel
 from gramline.pipeline.object_store import remote_errors, storage_error
 from gramline.pipeline.packed_blocks import PackedBlocks, write_blocks

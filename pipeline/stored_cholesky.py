@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from gramline.learners.blas_threads import one_blas_thread
 from gramline.learners.errors import LearnerError
 from gramline.learners.tiled_cholesky import TiledFactor
-from gramline.pipeline.array_group import GroupWriter, group_exists, new_array, write_arrays
+from gramline.pipeline.array_group import group_exists, new_array, write_arrays
 from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor, closing_early
 from gramline.pipeline.factor_claim import Claim, claim_scratch
 from gramline.pipeline.factor_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
+from gramline.pipeline.group_writer import GroupWriter
 from gramline.pipeline.store import TileStore, guarded
 
 FACTOR_LIMIT = 2 << 30  # bytes

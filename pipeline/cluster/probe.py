@@ -53,7 +53,7 @@ def write_note(place: str, text: str) -> dict[str, str]:
     name = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
     try:
         if _is_remote(place):
-            from gramline.pipeline.array_group import write_group
+            from gramline.pipeline.group_writer import write_group
 
             write_group(f"{place}/{name}", {"text": text}, {})
         else:
@@ -98,7 +98,7 @@ def remove_note(place: str, name: str) -> str:
     """Delete a note; the reason why not, or nothing."""
     try:
         if _is_remote(place):
-            from gramline.pipeline.array_group import remove_group
+            from gramline.pipeline.group_writer import remove_group
 
             remove_group(f"{place}/{name}")
         else:

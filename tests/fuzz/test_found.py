@@ -14,7 +14,7 @@ from fuzz.readers import OPTIONS
 from gramline.kernels import SequenceLabeling, SubsetTree
 from gramline.learners import RankingPerceptron
 from gramline.learners.operator import DenseGram
-from gramline.pipeline.array_group import digest, open_group, read_attributes, write_arrays, write_group
+from gramline.pipeline.array_group import digest, open_group, read_attributes, write_arrays
 from gramline.pipeline.build import build_gram
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.corpus import textfile
@@ -24,6 +24,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.jsonl import read_jsonl
 from gramline.pipeline.errors import CorpusError, InputError, StoreError
 from gramline.pipeline.folds import from_file
+from gramline.pipeline.group_writer import write_group
 from gramline.pipeline.job_grid import expand
 from gramline.pipeline.job_lines import JobLines
 from gramline.pipeline.model import Model

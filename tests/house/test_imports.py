@@ -15,7 +15,7 @@ PACKAGES = ("kernels", "learners", "pipeline")
 DASK = {f"pipeline/executors/{name}.py" for name in ("dask_cluster", "dask_places", "dask_arrays")}
 ONLY_IN = {
     "numba": {"kernels/_jit.py"},
-    "zarr": {"pipeline/array_group.py", "pipeline/group_places.py"},
+    "zarr": {"pipeline/array_group.py", "pipeline/group_places.py", "pipeline/group_writer.py"},
     "obstore": {"pipeline/object_store.py"},
     "dask": DASK,
     "distributed": DASK,

@@ -79,9 +79,9 @@ def test_of_two_creators_one_wins_and_both_end_well(
     url: str, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second one creates the whole store, and fills it, while the first is about to store the root document."""
-    from gramline.pipeline import array_group
+    from gramline.pipeline import group_writer
 
-    put, others = array_group.put, []
+    put, others = group_writer.put, []
 
     def overtaken(bucket: Any, key: str, content: bytes, **more: Any) -> bool:
         if key == "zarr.json" and not others:
@@ -89,7 +89,7 @@ def test_of_two_creators_one_wins_and_both_end_well(
             build_gram(KERNEL, CORPUS, url, block_rows=10)
         return put(bucket, key, content, **more)
 
-    monkeypatch.setattr(array_group, "put", overtaken)
+    monkeypatch.setattr(group_writer, "put", overtaken)
     executor = ScriptedExecutor()
     build_gram(KERNEL, CORPUS, url, block_rows=10, executor=executor)
     assert (others, executor.calls) == (["here"], [])

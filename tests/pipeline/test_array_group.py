@@ -11,10 +11,11 @@ import pytest
 import zarr
 from zarr.core.sync import _get_loop
 
-from gramline.pipeline import array_group
-from gramline.pipeline.array_group import read_group, write_group
+from gramline.pipeline import group_writer
+from gramline.pipeline.array_group import read_group
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.group_kinds import MODEL, RANKER
+from gramline.pipeline.group_writer import write_group
 
 ARRAYS = {
     "counts": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -111,7 +112,7 @@ def test_an_interruption_leaves_nothing_behind(tmp_path: Path, monkeypatch: pyte
         asyncio.run_coroutine_threadsafe(late(Path(str(group.store_path.store.root))), _get_loop())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(array_group, "write_arrays", interrupted)
+    monkeypatch.setattr(group_writer, "write_arrays", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_group(tmp_path / "a", {}, {"x": np.ones(2)})
     assert list(tmp_path.iterdir()) == []
@@ -121,7 +122,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(array_group, "write_arrays", full)
+    monkeypatch.setattr(group_writer, "write_arrays", full)
     with pytest.raises(StoreError, match="no space left on the device while writing"):
         write_group(tmp_path / "a", {}, {"x": np.ones(2)})
     assert list(tmp_path.iterdir()) == []

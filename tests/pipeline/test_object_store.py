@@ -14,8 +14,10 @@ import pytest
 from gram_samples import KERNEL, ScriptedExecutor, corpus
 
 from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
-from gramline.pipeline.array_group import read_group, write_group
+from gramline.pipeline.array_group import read_group
 from gramline.pipeline.errors import StoreError
+from gramline.pipeline.export import export_gram
+from gramline.pipeline.group_writer import write_group
 
 URL = "s3://bucket/a.zarr"
 
@@ -154,8 +156,25 @@ def test_a_group_without_attributes_was_never_finished(bucket: Any) -> None:
     obstore.put(bucket, "zarr.json", b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
     with pytest.raises(StoreError, match="was not written by gramline to its end"):
         read_group(URL)
-    write_group(URL, {}, {"y": np.arange(2)})
-    assert list(read_group(URL)[1]) == ["y"]
+    with pytest.raises(StoreError, match=r"is not empty, it holds x/"):
+        write_group(URL, {}, {"y": np.arange(2)})
+    write_group(URL, {}, {"x": np.arange(2)})
+    assert read_group(URL)[1]["x"].tolist() == [0, 1]
+
+
+def test_what_others_keep_below_a_prefix_stays(bucket: Any, tmp_path: Path) -> None:
+    build_gram(KERNEL, corpus(2), tmp_path / "a.zarr")
+    for name in ("other.zarr/zarr.json", "holiday.jpg"):
+        obstore.put(bucket, name, b"mine")
+        said = rf"s3://bucket/a.zarr is not empty, it holds {name}; choose another path below it"
+        with pytest.raises(StoreError, match=said):
+            build_gram(KERNEL, corpus(2), URL)
+        with pytest.raises(StoreError, match=said):
+            write_group(URL, {}, {"x": np.arange(2)})
+        with pytest.raises(StoreError, match=said):
+            export_gram(tmp_path / "a.zarr", URL, overwrite=True)
+        assert [item["path"] for page in obstore.list(bucket) for item in page] == [name]
+        obstore.delete(bucket, name)
 
 
 def test_an_address_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:

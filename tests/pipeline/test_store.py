@@ -186,7 +186,7 @@ def test_rectangular_stores_keep_both_corpora(tmp_path: Path) -> None:
 
 
 def test_what_is_not_a_gram_store_is_refused(tmp_path: Path) -> None:
-    from gramline.pipeline.array_group import write_group
+    from gramline.pipeline.group_writer import write_group
 
     write_group(tmp_path / "model", {"gramline": "model"}, {})
     for path, said in [
