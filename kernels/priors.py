@@ -45,7 +45,10 @@ class TabulatedPrior(Prior):
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:  # noqa: ARG002
         table = packed.table
         if table is None:
-            raise PackingError("TabulatedPrior reads a prior table, but the corpus carries none; give it with prior=")
+            raise PackingError(
+                "TabulatedPrior reads a prior table, but the corpus carries none; make the corpus with one "
+                '(prior= in Python, "prior" in JSON lines), or use another prior'
+            )
         if table.shape != (packed.n_positions, packed.n_labels):
             raise PackingError(
                 f"the prior table has shape {table.shape}, but the corpus has {packed.n_positions} positions and "
