@@ -82,6 +82,69 @@ def viterbi(scores: Floats, transition: Floats, starts: Offsets) -> tuple[Codes,
     return path, totals
 
 
+@jit
+def _decode_others(
+    scores: Floats, transition: Floats, starts: Offsets, given: Codes, others: Codes, totals: Floats
+) -> None:
+    """Best of the paths that differ from `given` so far, per label; such a path leaves `given` at one position."""
+    n_labels = scores.shape[1]
+    longest = 1
+    for structure in range(len(starts) - 1):
+        longest = max(longest, starts[structure + 1] - starts[structure])
+    now, after = np.empty(n_labels), np.empty(n_labels)
+    back = np.empty((longest, n_labels), np.int32)  # n_labels: the path was `given` up to here
+    for structure in range(len(starts) - 1):
+        first, last = starts[structure], starts[structure + 1]
+        if n_labels == 1 or last == first:
+            continue
+        kept = 0.0  # score of the given path
+        now[:] = -np.inf
+        for position in range(first, last):
+            for label in range(n_labels):
+                best, pointer = -np.inf, n_labels
+                if label != given[position]:
+                    best = kept + (transition[given[position - 1], label] if position > first else 0.0)
+                if position > first:
+                    for previous in range(n_labels):
+                        candidate = now[previous] + transition[previous, label]
+                        if candidate > best:
+                            best, pointer = candidate, previous
+                after[label] = best + scores[position, label]
+                back[position - first, label] = pointer
+            kept += scores[position, given[position]]
+            if position > first:
+                kept += transition[given[position - 1], given[position]]
+            now, after = after, now
+        winner = 0
+        for label in range(1, n_labels):
+            if now[label] > now[winner]:
+                winner = label
+        totals[structure] = now[winner]
+        position = last - 1
+        while winner != n_labels:
+            others[position] = winner
+            winner = back[position - first, winner]
+            position -= 1
+
+
+def best_others(scores: Floats, transition: Floats, starts: Offsets, given: Codes) -> tuple[Codes, Floats]:
+    """The best path of every structure that is not the given one, and its score; -inf where there is no other.
+
+    Shapes and cost as for `viterbi`. A structure without another path keeps the given one.
+    """
+    others = given.astype(np.int32)
+    totals = np.full(len(starts) - 1, -np.inf)
+    _decode_others(
+        np.ascontiguousarray(scores, np.float64),
+        np.ascontiguousarray(transition, np.float64),
+        starts,
+        others.copy(),
+        others,
+        totals,
+    )
+    return others, totals
+
+
 def path_scores(scores: Floats, transition: Floats, starts: Offsets, path: Codes) -> Floats:
     """Score of the given path of every structure, shape (n_structures,)."""
     gained = scores[np.arange(len(scores)), path].astype(np.float64)

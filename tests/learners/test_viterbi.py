@@ -2,11 +2,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from oracles.viterbi import best_path, path_score
+from oracles.viterbi import all_paths, best_path, path_score
 from tolerances import assert_close
 
 from gramline.learners import viterbi as module
-from gramline.learners.viterbi import path_scores, structure_sums, viterbi
+from gramline.learners.viterbi import best_others, path_scores, structure_sums, viterbi
 
 
 def chains(seed, lengths, n_labels, integers=False):
@@ -55,3 +55,29 @@ def test_scores_of_given_paths():
     expected = [path_score(scores[a:b], transition, path[a:b]) for a, b in pairwise(starts)]
     assert_close(path_scores(scores, transition, starts, path), expected)
     assert structure_sums(np.zeros((0, 2)), np.array([0, 0])).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("integers", [False, True])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_best_of_all_paths_but_one(n_labels, integers):
+    for seed in range(8):
+        scores, transition, starts = chains(seed, [4, 1, 0, 2, 5], n_labels, integers)
+        best, _ = viterbi(scores, transition, starts)
+        for given in (best, np.random.default_rng(seed).integers(n_labels, size=len(best), dtype=np.int32)):
+            others, totals = best_others(scores, transition, starts, given)
+            assert_close(path_scores(scores, transition, starts, others)[[0, 1, 3, 4]], totals[[0, 1, 3, 4]])
+            again, sums = given.copy(), np.full(5, -np.inf)
+            module._decode_others.py_func(scores, transition, starts, given, again, sums)
+            assert (others.tolist(), totals.tolist()) == (again.tolist(), sums.tolist())
+            assert totals[2] == -np.inf
+            for s in (0, 1, 3, 4):
+                here = slice(starts[s], starts[s + 1])
+                paths = [path for path in all_paths(starts[s + 1] - starts[s], n_labels) if path != tuple(given[here])]
+                assert tuple(others[here]) in paths
+                assert_close(totals[s], max(path_score(scores[here], transition, path) for path in paths))
+
+
+def test_one_label_has_no_other_path():
+    others, totals = best_others(np.ones((3, 1)), np.ones((1, 1)), np.array([0, 2, 3]), np.zeros(3, np.int32))
+    assert others.tolist() == [0, 0, 0]
+    assert totals.tolist() == [-np.inf, -np.inf]
