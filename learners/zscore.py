@@ -27,6 +27,7 @@ from gramline.learners.token_features import (
     training_sequences,
 )
 from gramline.learners.viterbi import Floats, Offsets
+from gramline.learners.zscore_constraints import Separation, separate
 from gramline.learners.zscore_dynamic import training_moments
 from gramline.learners.zscore_explicit import SOLVERS, EmissionSystem, Solver, solve_symmetric
 from gramline.learners.zscore_moments import ChainStatistics
@@ -35,6 +36,7 @@ from gramline.learners.zscore_sampled import SampledMoments
 
 Loss = Literal["none", "hamming"]
 Moments = Literal["closed", "dynamic", "sampled"]
+Constraints = Literal["none", "iterative"]
 DENSE_UNKNOWNS = 4000  # D n + n^2 above which the covariance is not formed
 
 
@@ -48,6 +50,10 @@ class ZScoreLabeler(ChainLabeler):
     outweighs all features: choose a `transition_ridge` (1e3 and more) by cross-validation, or use loss="hamming".
     solver="direct" factorises, "cg" iterates to `tolerance`, "auto" chooses by size. ridge=0 gives the least norm.
     unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+    constraints="iterative" minimises theta^T (C* + ridge) theta subject to theta . b* >= 1 and a distance of 1 between
+    the right path of every training sequence and any other: for separable training sets of some thousand positions.
+    Wrong paths join the program round by round until all are at least `margin` away; 1 is the exact optimum, less ends
+    sooner. Where no weights do that, or `max_rounds` are too few to find them, `fit` raises an error that says so.
     """
 
     name: ClassVar[str] = "zscore"
@@ -56,6 +62,8 @@ class ZScoreLabeler(ChainLabeler):
     emission_: Floats  # shape (n_labels, n_features)
     z_: float  # Z of the model on its training set, exact moments
     loss_multiplier_: float | None  # alpha of the Hamming version
+    mistakes_: list[int] | None  # training sequences not labelled right, per round of constraints; the last is 0
+    n_constraints_: int | None  # wrong paths that the last program held off
     feature_names_: list[str]
 
     def __init__(
@@ -70,6 +78,9 @@ class ZScoreLabeler(ChainLabeler):
         tolerance: float = 1e-6,
         max_iterations: int = 5000,
         unlabeled: Unlabeled = "error",
+        constraints: Constraints = "none",
+        margin: float = 0.9,
+        max_rounds: int = 100,
     ) -> None:
         self.ridge = ridge
         self.transition_ridge = transition_ridge
@@ -81,6 +92,9 @@ class ZScoreLabeler(ChainLabeler):
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.unlabeled = unlabeled
+        self.constraints = constraints
+        self.margin = margin
+        self.max_rounds = max_rounds
 
     def fit(self, corpus: Packable | Packed) -> Self:
         """Train on labeled sequences with features."""
@@ -102,8 +116,12 @@ class ZScoreLabeler(ChainLabeler):
 
     def _learn(self, training: _Training) -> None:
         statistics = training.statistics
+        separation = None
+        if self.constraints == "iterative":
+            separation = separate(training.features, statistics, *self._ridges(), self.margin, self.max_rounds)
+            separation.require()
         if self.moments == "closed":
-            emission, scores, transition, multiplier = self._closed(training)
+            emission, scores, transition, multiplier = self._closed(training, separation)
         else:
             route = {"dynamic": self._dynamic, "sampled": self._sampled}[self.moments]
             emission, transition, multiplier = route(training.features, statistics)
@@ -112,6 +130,8 @@ class ZScoreLabeler(ChainLabeler):
         self.transition_ = transition
         self.z_ = training_z(scores, transition, statistics)
         self.loss_multiplier_ = multiplier
+        self.mistakes_ = None if separation is None else separation.mistakes
+        self.n_constraints_ = None if separation is None else separation.n_constraints
         self.feature_names_ = training.feature_names
         self.label_names_ = training.label_names
 
@@ -131,18 +151,34 @@ class ZScoreLabeler(ChainLabeler):
             raise LearnerParameterError(f"n_paths must be at least 2, got {self.n_paths}")
         if self.moments == "dynamic" and self.solver == "cg":
             raise LearnerParameterError("moments='dynamic' forms the covariance; use solver='direct' or 'auto'")
+        check_choice(self.constraints, ("none", "iterative"), "constraints")
+        is_number = isinstance(self.margin, int | float | np.number) and not isinstance(self.margin, bool)
+        if not (is_number and 0 < self.margin <= 1):
+            raise LearnerParameterError(f"margin must be a number above 0 and at most 1, got {self.margin!r}")
+        if isinstance(self.max_rounds, bool) or not isinstance(self.max_rounds, int) or self.max_rounds < 1:
+            raise LearnerParameterError(f"max_rounds must be a whole number of at least 1, got {self.max_rounds!r}")
+        if self.constraints != "none" and self.ridge == 0:
+            raise LearnerParameterError("constraints='iterative' needs a ridge above 0; try 1e-6")
+        if self.constraints != "none" and (self.loss != "none" or self.moments != "closed"):
+            raise LearnerParameterError(
+                f"constraints='iterative' goes with loss='none' and moments='closed', got loss={self.loss!r} and "
+                f"moments={self.moments!r}"
+            )
 
     def _ridges(self) -> tuple[float, float]:
         return self.ridge, self.ridge if self.transition_ridge is None else self.transition_ridge
 
-    def _closed(self, training: _Training) -> tuple[Floats, Floats, Floats, float | None]:
+    def _closed(
+        self, training: _Training, separation: Separation | None
+    ) -> tuple[Floats, Floats, Floats, float | None]:
         """E, shape (D, n), its training scores F E, T and alpha by the reduced exact solution."""
         statistics, n = training.statistics, training.statistics.n_labels
         ridge, transition_ridge = self._ridges()
-        solved, scored = training.solved(ridge, self.solver, self.tolerance, self.max_iterations)
+        targets, excess = (None, None) if separation is None else (separation.targets, separation.excess)
+        solved, scored = training.solved(ridge, self.solver, self.tolerance, self.max_iterations, targets)
         responses = training.system.sides[:, n:].T @ scored
         products = solved[:, n:].T @ solved if ridge == transition_ridge == 0 else None
-        reduced = reduce_transitions(statistics, transition_ridge, responses, products)
+        reduced = reduce_transitions(statistics, transition_ridge, responses, products, excess)
         emission, scores, transition = reduced.combined(solved), reduced.combined(scored), reduced.transition
         if self.loss == "none":
             return emission, scores, transition, None
@@ -215,8 +251,16 @@ class _Training:
         self.system = EmissionSystem(self.features, self.statistics.right_hand_sides(), len(self.label_names))
         self._solutions: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
 
-    def solved(self, ridge: float, solver: Solver, tolerance: float, max_iterations: int) -> tuple[Floats, Floats]:
-        """X for [Yc | s_in | s_out] and F X, shapes (D, n + 2) and (N, n + 2)."""
+    def solved(
+        self, ridge: float, solver: Solver, tolerance: float, max_iterations: int, targets: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """X for [Yc | s_in | s_out] and F X, shapes (D, n + 2) and (N, n + 2); `targets` in place of Yc."""
+        if targets is not None:
+            sides = np.hstack([targets, self.system.sides[:, targets.shape[1] :]])
+            weights = EmissionSystem(self.features, sides, targets.shape[1]).solve(
+                ridge, solver, tolerance, max_iterations
+            )
+            return weights, np.asarray(self.features @ weights)
         key = (ridge, solver, tolerance, max_iterations)
         if key not in self._solutions:
             weights = self.system.solve(ridge, solver, tolerance, max_iterations)

@@ -41,18 +41,21 @@ def reduce_transitions(
     transition_ridge: float,
     responses: Floats,
     products: Floats | None = None,
+    excess: Floats | None = None,
 ) -> Reduced:
     """The transition part of the exact solution.
 
     `responses` are s_x^T R for x = in, out and R = the scores that the solutions of [Yc | s_in | s_out] give to the
     training positions (Gm A or F E), shape (2, n + 2). Without any ridge the solution of least norm is wanted: then
     `products` are the inner products of the solutions for s_in, s_out with all of them, shape (2, n + 2).
+    For another right-hand side than b* the columns of Yc are other ones, whose rows sum to 0, and `excess` stands for
+    B, shape (n, n) and of sum 0.
     """
     n = statistics.n_labels
     weight = statistics.n_transitions / n**2 + transition_ridge  # w
     if statistics.n_transitions == 0 or n == 1:
         return Reduced(np.zeros(n), np.zeros(n), np.zeros((n, n)))
-    excess = statistics.transition_excess
+    excess = statistics.transition_excess if excess is None else excess
     row_means, column_means = excess.mean(axis=1), excess.mean(axis=0)
     order = [1, 0]  # out before in, as v before u
     coupling = responses[:, n:][np.ix_(order, order)]  # g

@@ -32,6 +32,7 @@ LEARNERS: list[Any] = [
     HiddenMarkovPerceptron(unlabeled="drop"),
     HiddenMarkovPerceptron(average=True, dual=True, unlabeled="drop"),
     ZScoreLabeler(unlabeled="drop"),
+    ZScoreLabeler(unlabeled="drop", constraints="iterative"),
     KernelZScoreLabeler(unlabeled="drop"),
     GaussianProcessLabeler(),
     GaussianProcessLabeler(bound="expected"),
