@@ -13,7 +13,15 @@ from gramline.pipeline.job_checks import check_values
 REFUSED = {
     "labeling-perceptron": {"rounds": [0, 2.5, True, "many"], "average": ["no", 1], "early_stop": [None]},
     "hidden-markov-perceptron": {"rounds": [0, "many"], "dual": ["yes"], "unlabeled": ["keep"]},
-    "zscore": {"ridge": [-1.0, "much"], "loss": ["hinge"], "moments": ["none"], "solver": ["fast"]},
+    "zscore": {
+        "ridge": [-1.0, "much"],
+        "loss": ["hinge"],
+        "moments": ["none"],
+        "solver": ["fast"],
+        "constraints": ["all"],
+        "margin": [0, "wide"],
+        "max_rounds": [0, "many"],
+    },
     "kernel-zscore": {
         "ridge": [0.0, -1.0, "much", [0.1, "much"]],
         "loss": ["hinge"],

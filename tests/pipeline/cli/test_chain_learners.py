@@ -18,6 +18,7 @@ from gramline.pipeline.model import Model
 KERNEL = SequenceLabeling(c=0.5)
 CASES = {  # options of fit, the same learner, what it learns from
     "zscore": (["--set", "ridge=0.3", "--set", "loss=hamming"], ZScoreLabeler(0.3, loss="hamming"), "corpus"),
+    "zscore, constraints": (["--set", "constraints=iterative"], ZScoreLabeler(constraints="iterative"), "corpus"),
     "kernel-zscore": (["--set", "ridge=0.2"], KernelZScoreLabeler(0.2), "gram"),
     "hidden-markov-perceptron": (["--rounds", "4", "--average"], HiddenMarkovPerceptron(4, average=True), "corpus"),
     "hidden-markov-perceptron, dual": (["--set", "dual=true"], HiddenMarkovPerceptron(dual=True), "gram"),
@@ -78,6 +79,7 @@ def test_cross_validation(gramline: Any, corpus: Path, gram: Path, tmp_path: Pat
         ("zscore", ["transition_ridge=-0.5"], "transition_ridge must be a finite number of at least 0"),
         ("zscore", ["loss=hinge"], "loss must be one of none, hamming"),
         ("zscore", ["moments=sampled", "n_paths=1"], "n_paths must be at least 2"),
+        ("zscore", ["constraints=iterative", "loss=hamming"], "constraints='iterative' goes with loss='none'"),
         ("kernel-zscore", ["ridge=-1"], "ridge must be a finite number of at least 0, got -1"),
         ("kernel-zscore", ["ridge=0"], "needs a ridge above 0: the system is singular without one"),
         ("hidden-markov-perceptron", ["rounds=0"], "rounds must be a whole number of at least 1"),
