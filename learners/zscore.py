@@ -79,7 +79,7 @@ class ZScoreLabeler(ChainLabeler):
         max_iterations: int = 5000,
         unlabeled: Unlabeled = "error",
         constraints: Constraints = "none",
-        margin: float = 0.9,
+        margin: float = 0.1,
         max_rounds: int = 100,
     ) -> None:
         self.ridge = ridge
