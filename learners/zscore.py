@@ -17,6 +17,7 @@ from gramline.learners.blas_threads import one_blas_thread
 from gramline.learners.chain_labeler import ChainLabeler
 from gramline.learners.conjugate_gradient import block_conjugate_gradient
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.parameters import require_whole_number
 from gramline.learners.token_features import (
     Unlabeled,
     feature_matrix,
@@ -147,16 +148,15 @@ class ZScoreLabeler(ChainLabeler):
         check_choice(self.loss, ("none", "hamming"), "loss")
         check_choice(self.moments, ("closed", "dynamic", "sampled"), "moments")
         check_choice(self.solver, SOLVERS, "solver")
-        if self.moments == "sampled" and self.n_paths < 2:
-            raise LearnerParameterError(f"n_paths must be at least 2, got {self.n_paths}")
+        require_whole_number(self.n_paths, "n_paths", least=2)
+        require_whole_number(self.seed, "seed", least=0)
         if self.moments == "dynamic" and self.solver == "cg":
             raise LearnerParameterError("moments='dynamic' forms the covariance; use solver='direct' or 'auto'")
         check_choice(self.constraints, ("none", "iterative"), "constraints")
         is_number = isinstance(self.margin, int | float | np.number) and not isinstance(self.margin, bool)
         if not (is_number and 0 < self.margin <= 1):
             raise LearnerParameterError(f"margin must be a number above 0 and at most 1, got {self.margin!r}")
-        if isinstance(self.max_rounds, bool) or not isinstance(self.max_rounds, int) or self.max_rounds < 1:
-            raise LearnerParameterError(f"max_rounds must be a whole number of at least 1, got {self.max_rounds!r}")
+        require_whole_number(self.max_rounds, "max_rounds")
         if self.constraints != "none" and self.ridge == 0:
             raise LearnerParameterError("constraints='iterative' needs a ridge above 0; try 1e-6")
         if self.constraints != "none" and (self.loss != "none" or self.moments != "closed"):

@@ -104,7 +104,9 @@ def test_missing_labels_are_an_error_or_left_out():
         ({"moments": "guessed"}, "moments must be one of"),
         ({"solver": "lu"}, "solver must be one of"),
         ({"unlabeled": "keep"}, "unlabeled must be"),
-        ({"moments": "sampled", "n_paths": 1}, "n_paths must be at least 2"),
+        ({"moments": "sampled", "n_paths": 1}, "n_paths must be a whole number of at least 2, got 1"),
+        ({"moments": "sampled", "n_paths": 2.5}, "n_paths must be a whole number of at least 2, got 2.5"),
+        ({"moments": "sampled", "seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"moments": "dynamic", "solver": "cg"}, "forms the covariance"),
     ],
 )
