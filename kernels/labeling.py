@@ -27,6 +27,7 @@ from gramline.kernels.priors import Prior
 
 STRIP_BYTES = 1 << 20  # kx of one strip: with as much again for 1 + U' it stays in the cache between the sweeps
 EIGENVALUE_TOLERANCE = 1e-10
+SMALLEST_WEIGHT = 1e-150  # of c: everything is a multiple of c^2
 
 
 class Recursion(Protocol):
@@ -54,6 +55,11 @@ class PositionLabeling(Kernel):
     def __post_init__(self) -> None:
         kind = type(self).__name__
         object.__setattr__(self, "c", require_positive(self.c, f"{kind}.c"))
+        if not SMALLEST_WEIGHT <= self.c <= 1 / SMALLEST_WEIGHT:
+            raise KernelParameterError(
+                f"{kind}.c must be between {SMALLEST_WEIGHT:g} and {1 / SMALLEST_WEIGHT:g}, got {self.c:g}: "
+                "float64 does not hold its square"
+            )
         if not isinstance(self.observation, ObservationKernel):
             raise KernelParameterError(
                 f"{kind}.observation must be an observation kernel such as Identity(), got {self.observation!r}"

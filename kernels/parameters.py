@@ -78,6 +78,8 @@ def as_number(value: Any, what: str) -> float:
             value = float(value)
         except (TypeError, ValueError):
             raise KernelParameterError(f"{what} must be a number, got {value!r}") from None
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise KernelParameterError(f"{what} must be a number of at most 64 bits; write a larger one as a float")
     if not np.isfinite(value):
         raise KernelParameterError(f"{what} must be a finite number, got {value}")
     number: float = value

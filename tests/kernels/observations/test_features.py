@@ -139,6 +139,7 @@ def test_diagonal_is_before_normalization(rows, kernel):
         (lambda: Polynomial(0), r"Polynomial\.degree must be a whole number of at least 1, got 0"),
         (lambda: Polynomial(1.5), r"Polynomial\.degree must be a whole number"),
         (lambda: Polynomial("2"), r"Polynomial\.degree must be a number"),
+        (lambda: Polynomial(10**30), r"Polynomial\.degree must be a number of at most 64 bits"),
         (lambda: Polynomial(2, -1.0), r"Polynomial\.coef0 must not be negative"),
         (lambda: Polynomial(2, float("inf")), r"Polynomial\.coef0 must be a finite number"),
         (lambda: Polynomial(normalized="yes"), r"Polynomial\.normalized must be True or False"),

@@ -251,7 +251,7 @@ class TestOverflow:
 
 
 class TestParameters:
-    @pytest.mark.parametrize("c", [0, -1.0, float("nan"), float("inf"), "1", None, True])
+    @pytest.mark.parametrize("c", [0, -1.0, float("nan"), float("inf"), "1", None, True, 10**400, 1e200, 1e-200])
     def test_c(self, c):
         with pytest.raises(KernelParameterError, match=r"SequenceLabeling\.c must be"):
             SequenceLabeling(c)
