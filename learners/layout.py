@@ -30,7 +30,7 @@ class BlockLayout:
     @classmethod
     def of(cls, lengths: ArrayLike, block_rows: int | None = None) -> BlockLayout:
         """Blocks filled greedily; a block size that was not given fits small data, and the longest structure."""
-        sizes = np.asarray(lengths, np.int64)
+        sizes = _whole_numbers(lengths)
         longest = int(sizes.max(initial=0))
         if block_rows is None:
             fitting = (size for size in SMALL_BLOCK_ROWS if sizes.sum() <= size)
@@ -118,3 +118,12 @@ class GramLayout:
     def n_tiles(self) -> int:
         n, m = self.rows.n_blocks, self.cols.n_blocks
         return n * (n + 1) // 2 if self.is_symmetric else n * m
+
+
+def _whole_numbers(lengths: ArrayLike) -> NDArray[np.int64]:
+    sizes = np.asarray(lengths)
+    if sizes.ndim != 1 or (len(sizes) and not np.issubdtype(sizes.dtype, np.integer)):
+        raise LayoutError(f"lengths must list how many positions each structure has, got {lengths!r}")
+    if sizes.min(initial=0) < 0:
+        raise LayoutError(f"structure {int(sizes.argmin())} has {sizes.min()} positions; a length is at least 0")
+    return sizes.astype(np.int64)

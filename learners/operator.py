@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.labeling import as_label_kernel
 from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.priors import ROW_SUM_TOLERANCE
 from gramline.learners.cholesky import Factor, cholesky
 from gramline.learners.errors import LearnerError
 from gramline.learners.layout import BlockLayout, GramLayout
@@ -103,15 +105,15 @@ class DenseGram:
             raise LearnerError(
                 f"the matrix has shape {self.matrix.shape}, but the lengths add up to {self.layout.shape}"
             )
-        if not np.isfinite(self.matrix).all():
+        if self.matrix.dtype.kind not in "fiub" or not np.isfinite(self.matrix).all():
             raise LearnerError("the matrix contains a value that is not a finite number")
         if self.layout.is_symmetric:
             _check_symmetric(self.matrix)
         self.kernel: Kernel | None = None  # known when `of` made the matrix
-        self.label_names = None if label_names is None else tuple(label_names)
+        self.label_names = None if label_names is None else _distinct(label_names)
         self.row_prior = _prior(row_prior, self.shape[0], "row_prior")
         self.col_prior = self.row_prior if other_lengths is None else _prior(col_prior, self.shape[1], "col_prior")
-        self.label_kernel = None if label_kernel is None else np.asarray(label_kernel, float)
+        self.label_kernel = None if label_kernel is None else np.array(as_label_kernel(label_kernel, "label_kernel"))
         if self.label_names is not None:
             self._check_labels(len(self.label_names))
         self._col_diagonal = None if col_diagonal is None else np.asarray(col_diagonal, float)
@@ -194,13 +196,25 @@ def _check_symmetric(matrix: NDArray[Any]) -> None:
             )
 
 
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise LearnerError(f"the label {name!r} is listed twice; list each label once")
+    return tuple(names)
+
+
 def _prior(prior: ArrayLike | None, n_rows: int, what: str) -> Matrix | None:
     if prior is None:
         return None
     table = np.asarray(prior, float)
     if table.ndim != 2 or len(table) != n_rows:
         raise LearnerError(f"{what} has shape {table.shape}, but there are {n_rows} positions")
-    if not (table >= 0).all() or not (table <= 1).all():
-        row = int(np.flatnonzero(~((table >= 0) & (table <= 1)).all(axis=1))[0])
+    is_probability = ((table >= 0) & (table <= 1 + ROW_SUM_TOLERANCE)).all(axis=1)
+    if not is_probability.all():
+        row = int(np.flatnonzero(~is_probability)[0])
         raise LearnerError(f"{what} of row {row} is {table[row].tolist()}; probabilities lie between 0 and 1")
+    sums = table.sum(axis=1)
+    far = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
+    if len(far):
+        raise LearnerError(f"{what} of row {far[0]} sums to {sums[far[0]]:.6g}; normalize it to sum to 1")
     return table

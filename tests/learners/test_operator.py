@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tolerances import assert_close
 
+from gramline.kernels.errors import KernelError
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.computed_gram import ComputedGram
@@ -86,6 +87,19 @@ def test_refusals_say_what_and_where() -> None:
         DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.5]])
     with pytest.raises(LearnerError, match=r"row_prior of row 1 is .* between 0 and 1"):
         DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.5], [1.5, -0.5]])
+    with pytest.raises(LearnerError, match=r"row_prior of row 0 sums to 1\.1; normalize it"):
+        DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.6], [0.5, 0.5]])
+    with pytest.raises(KernelError, match=r"label_kernel is not positive semidefinite .smallest eigenvalue -1"):
+        DenseGram(np.eye(2), [2], label_kernel=[[1, 2], [2, 1]])
+    with pytest.raises(LearnerError, match="the label 'a' is listed twice"):
+        DenseGram(np.eye(2), [2], label_names=["a", "b", "a"])
+    with pytest.raises(LearnerError, match="not a finite number"):
+        DenseGram([["1"]], [1])
+    for lengths in (None, 2, [1.5, 0.5], [[2]]):
+        with pytest.raises(LearnerError, match="lengths must list how many positions"):
+            DenseGram(np.eye(2), lengths)
+    with pytest.raises(LearnerError, match="structure 0 has -1 positions"):
+        DenseGram(np.eye(2), [-1, 3])
     with pytest.raises(LearnerError, match="label_kernel has 2 columns, but there are 3 labels"):
         DenseGram(np.eye(2), [2], label_names="abc", label_kernel=np.eye(2))
     _, computed = operators(4, other=True)
