@@ -242,8 +242,18 @@ class Packable(Protocol):
         ...
 
 
+def check_packable(corpus: object) -> None:
+    """Refuse what is no corpus, above all the bare lists that one is made from."""
+    if not isinstance(corpus, Packed) and not hasattr(corpus, "packed"):
+        raise PackingError(
+            f"expected a corpus, got {type(corpus).__name__}; make one of lists with Corpus.from_sequences and its like"
+        )
+
+
 def pack_pair(corpus: Packable | Packed, other: Packable | Packed | None) -> tuple[Packed, Packed | None]:
     """Both corpora packed in one vocabulary; the labels of `corpus` decide, unless it has none."""
+    for given in (corpus,) if other is None else (corpus, other):
+        check_packable(given)
     if isinstance(corpus, Packed):
         rows = corpus
     elif isinstance(other, Packed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ Groups = Sequence[int] | Sequence[Sequence[int]]  # group sizes in order, or the
 
 def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
     """Rows of each group, shape (n_candidates,) each; sizes stand for consecutive rows that use up all of them."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise LabelError(f"groups must list the candidates of every sentence, got {groups!r}")
     given: list[Any] = list(groups)
     if all(isinstance(group, int | np.integer) for group in given):
         if any(size < 1 for size in given):
@@ -32,8 +34,9 @@ def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
             raise LabelError(f"group {number} has no candidate")
         if not np.issubdtype(rows.dtype, np.integer):
             raise LabelError(f"group {number} must list row numbers, got {group!r}")
-        if rows.min() < 0 or rows.max() >= n_rows:
-            raise LabelError(f"group {number} names row {rows.max()}, but the Gram matrix has {n_rows} of them")
+        strange = rows[(rows < 0) | (rows >= n_rows)]
+        if len(strange):
+            raise LabelError(f"group {number} names row {strange[0]}, but the Gram matrix has {n_rows} of them")
         found.append(rows.astype(np.int64))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ def named_offsets(offsets: Sequence[int] | str) -> tuple[int, ...]:
                 f"offsets must be numbers or one of {', '.join(NAMED_OFFSETS)}, got {offsets!r}"
             )
         return NAMED_OFFSETS[offsets.upper()]
+    if not isinstance(offsets, Iterable):
+        raise LearnerParameterError(f"offsets must be a list of whole numbers, got {offsets!r}")
     found = tuple(offsets)
     if not all(map(is_whole_number, found)):
         raise LearnerParameterError(f"offsets must be whole numbers, got {found}")

@@ -6,8 +6,18 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.operator import GramOperator
 
 
+def check_operator(gram: object) -> None:
+    """A learner reads Gram matrices that know their layout, not bare arrays and not corpora."""
+    if not hasattr(gram, "layout"):
+        raise LearnerError(
+            f"expected a Gram matrix, got {type(gram).__name__}; give DenseGram(matrix, lengths), "
+            "DenseGram.of(kernel, training corpus), with the new corpus as third argument to predict, or a StoredGram"
+        )
+
+
 def check_square(gram: GramOperator) -> None:
     """Training compares training positions with each other."""
+    check_operator(gram)
     if not gram.layout.is_symmetric:
         raise LearnerError(
             f"a learner trains on a square Gram matrix, but this one is rectangular, {gram.shape[0]} x "
@@ -17,6 +27,7 @@ def check_square(gram: GramOperator) -> None:
 
 def check_rows(cross: GramOperator, n_rows: int, what: str = "positions") -> None:
     """The Gram to predict from has the rows of the training, which are `what`."""
+    check_operator(cross)
     if cross.shape[0] != n_rows:
         raise LearnerError(
             f"the Gram matrix to predict from has {cross.shape[0]} rows, but training had {n_rows}; "

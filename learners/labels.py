@@ -49,6 +49,8 @@ def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDA
 
 
 def _flat(lengths: NDArray[np.int64], labels: Labels) -> list[str | None]:
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise LabelError(f"labels must be one list of strings per structure, got {labels!r}")
     structures = list(labels)
     if len(structures) != len(lengths):
         raise LabelError(f"there are labels for {len(structures)} structures, but the Gram matrix has {len(lengths)}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from gramline.kernels.packing import MISSING, Packable, Packed
+from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError
 from gramline.learners.viterbi import Codes, Offsets
 
@@ -18,6 +18,7 @@ Unlabeled = Literal["error", "drop"]
 
 def packed_sequences(corpus: Packable | Packed) -> Packed:
     """The packed corpus; only sequences have a chain of labels."""
+    check_packable(corpus)
     packed = corpus if isinstance(corpus, Packed) else corpus.packed()
     if packed.kind != "sequences":
         raise LearnerError(f"this learner labels sequences, but the corpus holds {packed.kind}")

@@ -69,6 +69,8 @@ def create_or_open(
     compression: str | None = None,
 ) -> TileStore:
     """The store of exactly this Gram matrix, with whatever tiles it has; a store of anything else is refused."""
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"expected a kernel such as SequenceLabeling(), got {kernel!r}")
     url = absolute(path)
     rows, cols = pack_pair(corpus, other)
     spec = GramSpec.of(kernel, rows, cols, dtype)

@@ -19,6 +19,7 @@ from scipy.stats import t as student
 
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.estimator import Learner
+from gramline.learners.gram_checks import check_operator
 from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
@@ -105,13 +106,16 @@ class CrossValidation:
 def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Every combination of the given values, in the order of the names."""
     names = list(parameters)
+    for name in names:
+        if isinstance(parameters[name], str) or not isinstance(parameters[name], Iterable):
+            raise InputError(f"settings of {name} must be a list of values to try, got {parameters[name]!r}")
     return [dict(zip(names, values, strict=True)) for values in product(*(list(parameters[name]) for name in names))]
 
 
 def cross_validate(
     learner: Learner,
     gram: GramOperator | Corpus,
-    labels: Sequence[Sequence[str | None]],
+    labels: Sequence[Sequence[str | None] | None],
     folds: int | Folds | Sequence[Sequence[int]] = 5,
     settings: Settings | Mapping[str, Iterable[Any]] | None = None,
     *,
@@ -125,10 +129,10 @@ def cross_validate(
     structure. `folds` is a number (in order, or shuffled with `seed`), `Folds`, or held-out structure numbers per
     fold. `settings` are parameters to change, one dictionary each, or a dictionary of lists for every combination.
     """
-    gold: list[list[str | None]] = [list(structure) for structure in labels]
+    _check_source(learner, gram)
+    gold = _gold(gram.lengths if isinstance(gram, Corpus) else gram.layout.rows.lengths, labels)
     chosen = _folds(folds, len(gold), seed)
     variants = _settings(learner, settings)
-    _check_source(learner, gram)
     check_folds(len(gram) if isinstance(gram, Corpus) else gram.layout.rows.n_structures, gold, chosen)
     check_leaks(gram, chosen)
     jobs = [(setting, fold) for setting in range(len(variants)) for fold in range(len(chosen))]
@@ -171,8 +175,10 @@ def assembled(
 def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed: int | None) -> Folds:
     if isinstance(folds, Folds):
         return folds
-    if isinstance(folds, int):
-        return k_fold(n_structures, folds, seed=seed)
+    if isinstance(folds, int | np.integer):
+        return k_fold(n_structures, int(folds), seed=seed)
+    if isinstance(folds, str) or not isinstance(folds, Iterable):
+        raise InputError(f"folds must be a number, Folds or lists of held-out structures, got {folds!r}")
     return Folds(n_structures, tuple(np.unique(np.asarray(held, np.int64)) for held in folds))
 
 
@@ -188,11 +194,25 @@ def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]]
 
 
 def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
+    if not isinstance(learner, Learner):
+        raise InputError(f"expected a learner such as LabelingPerceptron(), got {learner!r}")
     if learner.learns_from == "groups":
         raise InputError(f"{learner.name} ranks groups of candidates, which have no folds of labeled structures")
     if isinstance(gram, Corpus) != (learner.learns_from == "corpus"):
         needs = "a corpus: it reads features" if learner.learns_from == "corpus" else "a Gram matrix"
         raise InputError(f"{learner.name} learns from {needs}, but was given a {type(gram).__name__}")
+    if not isinstance(gram, Corpus):
+        check_operator(gram)
+
+
+def _gold(lengths: NDArray[np.int64], labels: Sequence[Sequence[str | None] | None]) -> list[list[str | None]]:
+    """One list of labels per structure; a structure of None has none at all."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"labels must be one list of strings per structure, got {labels!r}")
+    given = list(labels)
+    if len(given) != len(lengths):
+        raise InputError(f"there are {len(lengths)} structures, but labels for {len(given)}")
+    return [[None] * length if own is None else list(own) for own, length in zip(given, lengths.tolist(), strict=True)]
 
 
 def check_folds(n_structures: int, labels: Sequence[Sequence[str | None]], folds: Folds) -> None:

@@ -54,6 +54,10 @@ class KernelLabeler(Estimator):
 
     def fit(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> Self:
         """Train on labeled structures; a corpus may carry its labels itself."""
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise LearnerParameterError(f"kernel must be a kernel such as SequenceLabeling(), got {self.kernel!r}")
+        if not isinstance(self.learner, Learner):
+            raise LearnerParameterError(f"learner must be a learner such as LabelingPerceptron(), got {self.learner!r}")
         corpus = self._corpus(X, y)
         learner: Any = self.learner.fresh()
         if learner.learns_from == "groups":

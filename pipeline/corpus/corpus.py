@@ -110,7 +110,7 @@ class Corpus:
         """Constituency trees as nested lists ["S", ["NP", "they"], ...] or bracketed strings."""
         codes, names = NameCodes(), list[int]()
         starts, counts, targets = [0], list[int](), list[int]()
-        for index, tree in enumerate(trees):
+        for index, tree in enumerate(_structures(trees, "trees")):
             found, links = productions(single_tree(tree, index), index)
             names.extend(NONE if name is None else codes[name] for name in found)
             counts.extend(map(len, links))
@@ -127,7 +127,7 @@ class Corpus:
     def from_tagged(cls, sentences: Iterable[Any]) -> Self:
         """Tagged sentences [[(word, tag), ...], ...]."""
         collector, tag_lists = TokenColumns(), []
-        for index, sentence in enumerate(sentences):
+        for index, sentence in enumerate(_structures(sentences, "sentences")):
             pairs = listed(sentence, index, "a tagged sentence")
             for position, pair in enumerate(pairs):
                 if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(p, str) for p in pair)):
@@ -349,11 +349,15 @@ def _odd_one(values: Sequence[Any]) -> int:
     return min(low, len(values) - 1)
 
 
+def _structures(given: Iterable[Any], what: str) -> Iterable[Any]:
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise CorpusError(f"{what} must be a list of structures, got {type(given).__name__}")
+    return given
+
+
 def _token_columns(X: Iterable[Any]) -> tuple[Offsets, dict[str, pa.Array[Any]]]:
-    if isinstance(X, (str, Mapping)) or not isinstance(X, Iterable):
-        raise CorpusError(f"X must be a list of structures, got {type(X).__name__}")
     collector = TokenColumns()
-    for structure in X:
+    for structure in _structures(X, "X"):
         collector.add(structure)
     return collector.columns()
 

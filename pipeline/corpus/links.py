@@ -73,6 +73,8 @@ def links_column(starts: Offsets, counts: Offsets, targets: Offsets) -> pa.Array
 
 
 def _one_each(rows: Iterable[Any], starts: Offsets, what: str) -> Sequence[Any]:
+    if isinstance(rows, str) or not isinstance(rows, Iterable):
+        raise CorpusError(f"{what} must be a list with one entry per structure, got {type(rows).__name__}")
     found = rows if isinstance(rows, (list, tuple)) else list(rows)
     if len(found) != len(starts) - 1:
         raise CorpusError(f"{len(starts) - 1} structures but {what} of {len(found)}; give one entry per structure")

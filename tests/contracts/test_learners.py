@@ -14,7 +14,7 @@ from tolerances import assert_close
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.catalogue import LEARNERS as CATALOGUE
 from gramline.learners.catalogue import find_learner, learner_from_state, make_learner
-from gramline.learners.errors import LearnerParameterError, NotFittedError
+from gramline.learners.errors import LabelError, LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
@@ -103,6 +103,21 @@ def test_fit_returns_itself_and_can_be_repeated(learner: Any) -> None:
 def test_refuses_to_predict_before_fit(learner: Any) -> None:
     with pytest.raises(NotFittedError, match="call fit first"):
         learner.fresh().predict(evidence(learner))
+
+
+@every_learner
+def test_refuses_what_it_cannot_read(learner: Any) -> None:
+    """A corpus where a Gram belongs, and the other way round; bare lists and arrays in place of both."""
+    strange = DenseGram.of(KERNEL, TRAIN) if learner.learns_from == "corpus" else TRAIN
+    trained = fitted(learner)
+    for given in (strange, [["the", "cat"]], np.eye(3), None):
+        with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
+            trained.predict(given)
+        with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
+            learner.fresh().fit(given, *([] if learner.learns_from == "corpus" else [TRAIN.labels]))
+    if learner.learns_from == "gram":
+        with pytest.raises(LabelError, match="labels must be one list of strings per structure, got 5"):
+            learner.fresh().fit(DenseGram.of(KERNEL, TRAIN), 5)
 
 
 @every_learner

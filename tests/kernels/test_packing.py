@@ -83,6 +83,11 @@ class TestPairs:
         with pytest.raises(PackingError, match="rows are sequences but columns are trees"):
             pack_pair(packed, other)
 
+    def test_lists_are_no_corpus(self):
+        for pair in ((words("a"), None), (None, None), (pack(words("a")), words("a"))):
+            with pytest.raises(PackingError, match=r"expected a corpus, got (list|NoneType); make one of lists"):
+                pack_pair(*pair)
+
     def test_packable_sides_share_a_vocabulary(self):
         class Corpus:
             def packed(self, like=None):

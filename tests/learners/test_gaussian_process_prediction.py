@@ -200,6 +200,7 @@ def test_clones_are_unfitted() -> None:
         ({"offsets": (-1, 0)}, "must not contain 0"),
         ({"offsets": (1, 1)}, "must not repeat"),
         ({"offsets": (0.5,)}, "whole numbers"),
+        ({"offsets": -1}, "offsets must be a list of whole numbers, got -1"),
         ({"offsets": "GPSL3"}, "GPSL1, GPSL2, GPSL4"),
         ({"scale": 0.0}, "scale must be a positive number"),
         ({"jitter": -1.0}, "jitter must be"),

@@ -198,6 +198,10 @@ def test_wrong_input_is_refused():
         RankingPerceptron().fit(gram, [[0, 1], []])
     with pytest.raises(LabelError, match="group 0 names row 4"):
         RankingPerceptron().fit(gram, [[0, 4]])
+    with pytest.raises(LabelError, match="group 0 names row -1"):
+        RankingPerceptron().fit(gram, [[0, -1]])
+    with pytest.raises(LabelError, match="groups must list the candidates of every sentence, got None"):
+        RankingPerceptron().fit(gram, None)
     with pytest.raises(LabelError, match="group 0 must list row numbers"):
         RankingPerceptron().fit(gram, [[0.5, 1.0]])
     with pytest.raises(LearnerError, match="square Gram matrix"):

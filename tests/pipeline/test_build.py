@@ -143,6 +143,8 @@ def test_refusals_before_anything_is_written(tmp_path: Path) -> None:
         build_gram(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=0)
     with pytest.raises(InputError, match="give a client or an executor, not both"):
         build_gram(KERNEL, corpus(), "memory://never", client=object(), executor=InlineExecutor())
+    with pytest.raises(InputError, match="expected a kernel such as SequenceLabeling"):
+        build_gram("sequence", corpus(), tmp_path / "a.zarr")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 

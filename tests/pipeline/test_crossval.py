@@ -124,6 +124,9 @@ def test_an_empirical_prior_is_refused(data: tuple[Corpus, DenseGram]) -> None:
         ({"folds": Folds(12, (np.array([3]),)), "hide": 3}, "fold 0 has no label to test on"),
         ({"settings": []}, "settings is empty"),
         ({"settings": [{"round": 3}]}, "no parameter 'round'"),
+        ({"settings": {"rounds": 3}}, "settings of rounds must be a list of values to try, got 3"),
+        ({"folds": "x"}, "folds must be a number, Folds or lists"),
+        ({"folds": None}, "folds must be a number, Folds or lists"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -135,6 +138,20 @@ def test_what_makes_no_sense_is_refused(
         labels[hidden] = [None] * len(labels[hidden])
     with pytest.raises(ValueError, match=message):
         cross_validate(LabelingPerceptron(), data[1], labels, **arguments)
+
+
+def test_a_structure_without_any_label_may_be_none(data: tuple[Corpus, DenseGram]) -> None:
+    labels: list[Any] = [list(structure) for structure in data[0].labels]
+    labels[3] = [None] * len(labels[3])
+    expected = cross_validate(LabelingPerceptron(), data[1], labels, folds=3).predictions
+    labels[3] = None
+    assert cross_validate(LabelingPerceptron(), data[1], labels, folds=np.int64(3)).predictions == expected
+    with pytest.raises(InputError, match="12 structures, but labels for 11"):
+        cross_validate(LabelingPerceptron(), data[1], labels[1:])
+    with pytest.raises(InputError, match="labels must be one list of strings per structure, got None"):
+        cross_validate(LabelingPerceptron(), data[1], None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected a learner such as"):
+        cross_validate("perceptron", data[1], labels)  # type: ignore[arg-type]
 
 
 def test_forty_problems_read_the_tiles_of_the_hungriest_fit_and_the_union_of_changed_columns(tmp_path: Path) -> None:

@@ -153,5 +153,9 @@ def test_refusals_say_what_to_do() -> None:
         labeler().predict(NEW)
     with pytest.raises(LearnerParameterError, match="LabelingPerceptron learns from a Gram matrix; give a kernel"):
         KernelLabeler(None, LabelingPerceptron()).fit(X, Y)
+    with pytest.raises(LearnerParameterError, match="kernel must be a kernel such as"):
+        KernelLabeler("sequence", LabelingPerceptron()).fit(X, Y)  # type: ignore[arg-type]
+    with pytest.raises(LearnerParameterError, match="learner must be a learner such as"):
+        KernelLabeler(SequenceLabeling(), LabelingPerceptron).fit(X, Y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no position has a label"):
         labeler().fit(X)
