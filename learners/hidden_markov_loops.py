@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Ints
+from gramline.learners.perceptron_loops import TIE
 from gramline.learners.viterbi import Codes, Floats, Offsets, decode_chain
 
 
@@ -28,6 +29,7 @@ def primal_round(
     starts: Offsets,
     emission: Floats,
     emission_lag: Floats,
+    emission_sizes: Floats,
     transition: Floats,
     transition_lag: Floats,
     visits: int,
@@ -38,19 +40,22 @@ def primal_round(
 ) -> int:
     """One round over all structures after `visits` visits; returns how many structures were decoded wrongly.
 
-    `emission` has shape (n_features, n_labels): the weights of a feature lie side by side.
+    `emission` has shape (n_features, n_labels): the weights of a feature lie side by side. `emission_sizes`,
+    shape (n_features,), sums |value| of the updates of a feature: what a rounding error of its weights is part of.
     """
     n_labels = emission.shape[1]
     mistakes = 0
     for structure in range(len(starts) - 1):
         first, last = starts[structure], starts[structure + 1]
+        size = 0.0
         for k in range(first, last):
             scores[k] = 0.0
             for entry in range(indptr[k], indptr[k + 1]):
                 row, value = emission[indices[entry]], values[entry]
+                size += abs(value) * emission_sizes[indices[entry]]
                 for label in range(n_labels):
                     scores[k, label] += value * row[label]
-        decode_chain(scores, transition, first, last, best, back, guess)
+        decode_chain(scores, transition, TIE * size, first, last, best, back, guess)
         is_wrong = False
         for k in range(first, last):
             if guess[k] != labels[k]:
@@ -61,6 +66,7 @@ def primal_round(
                     emission_lag[feature, labels[k]] += visits * value
                     emission[feature, guess[k]] -= value
                     emission_lag[feature, guess[k]] -= visits * value
+                    emission_sizes[feature] += abs(value)
         if is_wrong:
             mistakes += 1
             update_transitions(transition, transition_lag, labels, guess, first, last, float(visits))
@@ -75,6 +81,7 @@ def dual_block(
     starts: Offsets,
     is_used: Codes,
     scores: Floats,
+    sizes: Floats,
     change: Floats,
     dual: Floats,
     dual_lag: Floats,
@@ -88,14 +95,18 @@ def dual_block(
     """One visit of the structures of a block, all arrays those of the block; returns the mistaken structures.
 
     An update of position t reaches the scores of the whole block at once through column t of the diagonal `tile`;
-    `change` collects the updates, for the other blocks.
+    `change` collects the updates, for the other blocks; `sizes`, shape (n,), sums |G| over all updates of a position:
+    what a rounding error of its scores is part of.
     """
     mistakes = 0
     for structure in range(len(starts) - 1):
         if not is_used[structure]:
             continue
         first, last = starts[structure], starts[structure + 1]
-        decode_chain(scores, transition, first, last, best, back, guess)
+        size = 0.0
+        for t in range(first, last):
+            size += sizes[t]
+        decode_chain(scores, transition, TIE * size, first, last, best, back, guess)
         is_wrong = False
         for t in range(first, last):
             if guess[t] != labels[t]:
@@ -110,6 +121,7 @@ def dual_block(
                 for s in range(len(scores)):
                     scores[s, right] += tile[s, t]
                     scores[s, wrong] -= tile[s, t]
+                    sizes[s] += abs(tile[s, t])
         if is_wrong:
             mistakes += 1
             update_transitions(transition, transition_lag, labels, guess, first, last, float(visits))

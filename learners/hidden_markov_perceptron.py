@@ -15,7 +15,7 @@ from gramline.learners.chain_labeler import ChainLabeler, Evidence, cross_scores
 from gramline.learners.errors import LearnerError
 from gramline.learners.gram_checks import check_square
 from gramline.learners.hidden_markov_loops import dual_block, primal_round
-from gramline.learners.labels import Labels, encode_labels
+from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator
 from gramline.learners.parameters import require_whole_number
 from gramline.learners.token_features import (
@@ -28,12 +28,14 @@ from gramline.learners.token_features import (
     packed_sequences,
     training_sequences,
 )
-from gramline.learners.viterbi import Floats, Offsets
+from gramline.learners.viterbi import Floats, Offsets, viterbi
 
 
 class HiddenMarkovPerceptron(ChainLabeler):
     """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
 
+    Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
+    rounding, and with it the order of the sums and the size of the blocks, decides nothing.
     average=True keeps the mean of the weights over all visits of all `rounds`, after each visit. A round without a
     mistake would repeat for ever and ends the training, with the same weights and the same mean.
     dual=True learns from a Gram, fit(gram, labels): S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1, the same
@@ -86,6 +88,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
         values = np.ones(len(features.indices)) if features.values is None else features.values
         n = len(labels)
         emission, emission_lag = np.zeros((len(names), n)), np.zeros((len(names), n))
+        emission_sizes = np.zeros(len(names))
         transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
         work = _work(packed.n_positions, int(packed.lengths.max()), n)
         mistakes: list[int] = []
@@ -99,6 +102,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
                     packed.starts,
                     emission,
                     emission_lag,
+                    emission_sizes,
                     transition,
                     transition_lag,
                     len(mistakes) * len(packed),
@@ -119,6 +123,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
         codes, layout, n = found.astype(np.int32), gram.layout.rows, len(names)
         is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
         scores, dual, dual_lag = (np.zeros((len(codes), n)) for _ in range(3))
+        sizes = np.zeros(len(codes))
         transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
         best, back, guess = _work(len(codes), int(layout.lengths.max()), n)
         mistakes: list[int] = []
@@ -135,6 +140,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
                     starts,
                     is_used[structures].astype(np.int32),
                     scores[rows],
+                    sizes[rows],
                     change,
                     dual[rows],
                     dual_lag[rows],
@@ -148,7 +154,7 @@ class HiddenMarkovPerceptron(ChainLabeler):
                 mistakes[-1] += wrong
                 visits += int(is_used[structures].sum())
                 if wrong:
-                    _push(gram, block, change, scores)
+                    _push(gram, block, change, scores, sizes)
         total = int(self.rounds) * int(is_used.sum())
         self.dual_ = self._mean(dual, dual_lag, total)
         self.transition_ = self._mean(transition, transition_lag, total)
@@ -156,16 +162,36 @@ class HiddenMarkovPerceptron(ChainLabeler):
         self.label_names_ = names
 
     def _mean(self, weights: Floats, lag: Floats, visits: int) -> Floats:
-        """The mean over all visits, w - lag / visits; the last weights when no average is wanted."""
-        return weights - lag / visits if self.average else weights
+        """The mean over all visits, w - lag / visits; the last weights when no average is wanted.
+
+        Divided last: a mean of whole numbers is rounded once, and weights that cancel are exactly 0.
+        """
+        return (visits * weights - lag) / visits if self.average else weights
+
+    def predict(self, evidence: Evidence) -> list[list[str]]:
+        scores, sizes, starts = self._sized_emissions(evidence)
+        path, _ = viterbi(scores, self.transition_, starts, sizes)
+        return decode_labels(path, self.label_names_, np.diff(starts))
 
     def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
+        scores, _, starts = self._sized_emissions(evidence)
+        return scores, starts
+
+    def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats, Offsets]:
+        """S, how large the numbers were that were summed into each row of it, and the starts of the structures.
+
+        In the dual form these sizes are exact for a Gram without negative entries.
+        """
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:
-            return cross_scores(evidence, self.dual_, self.label_names_)
+            columns = np.column_stack([self.dual_, np.abs(self.dual_).max(axis=1)])
+            sums, starts = cross_scores(evidence, columns, self.label_names_)
+            return sums[:, :-1], np.abs(sums).max(axis=1), starts
         packed = packed_sequences(evidence)
-        return np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts
+        features = known_features(packed, self.feature_names_)
+        sizes = abs(features) @ np.abs(self.emission_).max(axis=0)
+        return np.asarray(features @ self.emission_.T), np.asarray(sizes), packed.starts
 
     def _check_form(self, evidence: Evidence) -> None:
         if is_gram(evidence) != self.dual:
@@ -181,10 +207,12 @@ def _work(n_positions: int, longest: int, n_labels: int) -> tuple[Floats, Any, A
     return np.empty((2, n_labels)), np.empty((longest, n_labels), np.int32), np.zeros(n_positions, np.int32)
 
 
-def _push(gram: GramOperator, block: int, change: Floats, scores: Floats) -> None:
+def _push(gram: GramOperator, block: int, change: Floats, scores: Floats, sizes: Floats) -> None:
     """Bring the updates of a block to the scores of all other blocks."""
     layout = gram.layout.rows
     changed = np.flatnonzero(change.any(axis=1))
     others = [other for other in range(layout.n_blocks) if other != block]
     for other, tile in gram.column_blocks(block, others):
-        scores[layout.rows(other)] += tile[:, changed] @ change[changed]
+        values = tile[:, changed]
+        scores[layout.rows(other)] += values @ change[changed]
+        sizes[layout.rows(other)] += np.abs(values).sum(axis=1)

@@ -1,6 +1,7 @@
 """Best label paths of chains: all structures of a corpus decoded in one call.
 
 score(y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]. Ties go to the lowest predecessor and the lowest last label.
+Scores that were summed in floating point tie when they differ by no more than what rounding can do.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
+from gramline.learners.perceptron_loops import TIE
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -17,10 +19,11 @@ Offsets = NDArray[np.int64]
 
 @jit
 def decode_chain(
-    scores: Floats, transition: Floats, first: int, last: int, best: Floats, back: Codes, path: Codes
+    scores: Floats, transition: Floats, tie: float, first: int, last: int, best: Floats, back: Codes, path: Codes
 ) -> float:
     """The best path of positions first..last-1, written to `path`; returns its score.
 
+    A score is better than that of a lower label when it is larger by more than `tie`.
     Work space: `best` of shape (2, n_labels), `back` of shape (at least last - first, n_labels).
     """
     n_labels = scores.shape[1]
@@ -38,7 +41,7 @@ def decode_chain(
             reached = now[previous]
             for label in range(n_labels):
                 candidate = reached + transition[previous, label]
-                if candidate > after[label]:  # strictly: the lowest predecessor keeps a tie
+                if candidate > after[label] + tie:  # strictly: the lowest predecessor keeps a tie
                     after[label] = candidate
                     pointers[label] = previous
         for label in range(n_labels):
@@ -46,7 +49,7 @@ def decode_chain(
         now, after = after, now
     winner = 0
     for label in range(1, n_labels):
-        if now[label] > now[winner]:
+        if now[label] > now[winner] + tie:
             winner = label
     total: float = now[winner]
     for position in range(last - 1, first, -1):
@@ -57,7 +60,7 @@ def decode_chain(
 
 
 @jit
-def _decode_all(scores: Floats, transition: Floats, starts: Offsets, path: Codes, totals: Floats) -> None:
+def _decode_all(scores: Floats, transition: Floats, ties: Floats, starts: Offsets, path: Codes, totals: Floats) -> None:
     longest = 1
     for structure in range(len(starts) - 1):
         longest = max(longest, starts[structure + 1] - starts[structure])
@@ -65,20 +68,24 @@ def _decode_all(scores: Floats, transition: Floats, starts: Offsets, path: Codes
     back = np.empty((longest, scores.shape[1]), np.int32)
     for structure in range(len(starts) - 1):
         first, last = starts[structure], starts[structure + 1]
-        totals[structure] = decode_chain(scores, transition, first, last, best, back, path)
+        totals[structure] = decode_chain(scores, transition, ties[structure], first, last, best, back, path)
 
 
-def viterbi(scores: Floats, transition: Floats, starts: Offsets) -> tuple[Codes, Floats]:
+def viterbi(scores: Floats, transition: Floats, starts: Offsets, sizes: Floats | None = None) -> tuple[Codes, Floats]:
     """Best label codes of every position, shape (n,), and the score of every structure's path.
 
     `scores` has shape (n, n_labels), `transition` is indexed [previous][current], structure s owns the positions
-    starts[s]:starts[s + 1]. Cost O(n n_labels^2).
+    starts[s]:starts[s + 1]. `sizes`, shape (n,), tell how large the numbers were that were summed into the scores of
+    each position; without them only equal scores tie. Cost O(n n_labels^2).
     """
+    ties = np.zeros(len(starts) - 1)
+    if sizes is not None:
+        steps = np.maximum(np.diff(starts) - 1, 0)
+        ties = TIE * (structure_sums(sizes, starts) + steps * np.abs(transition).max(initial=0.0))
     path = np.empty(len(scores), np.int32)
     totals = np.zeros(len(starts) - 1)
-    _decode_all(
-        np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64), starts, path, totals
-    )
+    scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
+    _decode_all(scores, transition, ties, starts, path, totals)
     return path, totals
 
 

@@ -98,6 +98,32 @@ def test_dual_form_with_the_linear_kernel_is_the_primal(average, block_rows, rou
     assert_close(dual.decision_scores(cross), primal.decision_scores(new))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_rounding_decides_no_tie(seed):
+    """Tenths are not exact, so equal scores differ by what the order of the sums left of them."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(1, 5, size=6)
+    F = random.integers(0, 4, size=(lengths.sum(), 4)) / 10
+    y = [[f"L{code}" for code in random.integers(3, size=length)] for length in lengths]
+    rows = iter([{f"f{k}": value for k, value in enumerate(row)} for row in F])
+    primal = HiddenMarkovPerceptron(6).fit(Corpus.from_sequences([[next(rows) for _ in path] for path in y], y))
+    for block_rows in (4, 7, 100):
+        gram = DenseGram(F @ F.T, lengths, block_rows=block_rows)
+        dual = HiddenMarkovPerceptron(6, dual=True).fit(gram, y)
+        assert dual.mistakes_ == primal.mistakes_
+        assert_close(dual.transition_, primal.transition_)
+        assert_close((F.T @ dual.dual_).T, primal.emission_)
+
+
+def test_means_of_thirds_tie_like_the_whole_numbers_they_are():
+    """After three visits: 'q r q' and 'r q r' both score 5/3, and q, the lower last label, wins."""
+    X, y = [["w", "v", "v"], ["w", "w", "v", "v"], ["w", "v", "u"]], [list("qqr"), list("qppq"), list("rrq")]
+    model = HiddenMarkovPerceptron(rounds=1, average=True).fit(Corpus.from_sequences(X, y))
+    assert np.rint(3 * model.emission_).tolist() == [[-1, -4, -2], [1, 0, 1], [0, 4, 1]]
+    assert np.rint(3 * model.transition_).tolist() == [[-4, 1, 0], [1, -3, 3], [0, 1, 1]]
+    assert model.predict(Corpus.from_sequences([["new", "new", "w"]])) == [["q", "r", "q"]]
+
+
 def test_unknown_features_are_ignored():
     model = HiddenMarkovPerceptron().fit(corpus(*TRAIN))
     strange = [[{**token, "never seen": 5.0} for token in sentence] for sentence in NEW[0]]

@@ -36,15 +36,23 @@ def test_all_zero_scores_give_label_zero():
     assert path.tolist() == [0] * 6
 
 
+def test_rounding_breaks_no_tie():
+    scores = np.array([[0.3, 0.1 + 0.2], [0.0, 5e-17], [0.0, 0.0]])
+    transition, starts = np.array([[0.0, 0.1 + 0.2 - 0.3], [0.0, 0.0]]), np.array([0, 1, 3])
+    assert viterbi(scores, transition, starts)[0].tolist() == [1, 0, 1]
+    assert viterbi(scores, transition, starts, np.array([0.6, 0.6, 0.6]))[0].tolist() == [0, 0, 0]
+    assert viterbi(scores, transition, starts, np.full(3, 1e-9))[0].tolist() == [1, 0, 1]
+
+
 def test_interpreted_equals_compiled():
     scores, transition, starts = chains(3, [3, 0, 4], 3)
     path, totals = viterbi(scores, transition, starts)
     again, sums = np.empty_like(path), np.zeros_like(totals)
-    module._decode_all.py_func(scores, transition, starts, again, sums)
+    module._decode_all.py_func(scores, transition, np.zeros(3), starts, again, sums)
     best, back = np.empty((2, 3)), np.empty((7, 3), np.int32)
     third = np.empty_like(path)
     for s in range(3):
-        module.decode_chain.py_func(scores, transition, starts[s], starts[s + 1], best, back, third)
+        module.decode_chain.py_func(scores, transition, 0.0, starts[s], starts[s + 1], best, back, third)
     assert path.tolist() == again.tolist() == third.tolist()
     assert_close(totals, sums)
 
