@@ -30,6 +30,7 @@ DENSE_LIMIT = 20000  # rows of a dense system above which a direct solve is refu
 FAR_LIMIT = 3000  # features that are not local, at n ridge = 1, above which the same holds; measured
 FAR_LARGEST = 8000  # and where a single-precision factor takes 256 MB
 HEAD = 700  # columns that are eliminated before conjugate gradients start, the heaviest ones; measured
+RANK_ERROR = 64  # rounding errors that an eigenvalue of 0 may be off by, at least; 6 were seen in a 3 x 3 matrix
 SYSTEM = "the Z-score's emission system"
 
 
@@ -158,7 +159,7 @@ def solve_symmetric(matrix: Floats, sides: Floats, ridge: float | Floats) -> Flo
         solved: Floats = cho_solve(cho_factor(matrix, overwrite_a=True), sides)
         return solved
     values, vectors = eigh(matrix, overwrite_a=True)
-    kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+    kept = values > max(RANK_ERROR, len(values)) * np.finfo(float).eps * max(values[-1], 0.0)
     basis = vectors[:, kept]
     return basis @ ((basis.T @ sides) / values[kept, None])
 

@@ -51,6 +51,18 @@ def test_a_feature_that_speaks_for_a_transition_leaves_the_least_norm():
         np.testing.assert_allclose(theta, expected, atol=1e-7 * np.abs(expected).max())
 
 
+def test_a_small_singular_system_has_the_solution_of_least_norm():
+    """Its eigenvalues of 0 come out as some rounding errors, more than a matrix of three rows has rows."""
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        size = int(random.integers(2, 6))
+        roots = random.integers(-3, 4, size=(int(random.integers(1, size)), size)) / 3
+        matrix = roots.T @ roots
+        sides = matrix @ random.normal(size=(size, 1))
+        expected = np.linalg.pinv(matrix, hermitian=True, rcond=1e-11) @ sides
+        np.testing.assert_allclose(zscore_explicit.solve_symmetric(matrix, sides, 0.0), expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("head", [1, 3, 700])
 @pytest.mark.parametrize("values", ["ones", "mixed"])
 def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
