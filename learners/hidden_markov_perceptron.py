@@ -18,6 +18,7 @@ from gramline.learners.hidden_markov_loops import dual_block, primal_round
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator
 from gramline.learners.parameters import require_whole_number
+from gramline.learners.ties import size_column
 from gramline.learners.token_features import (
     Unlabeled,
     check_unlabeled,
@@ -178,14 +179,11 @@ class HiddenMarkovPerceptron(ChainLabeler):
         return scores, starts
 
     def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats, Offsets]:
-        """S, how large the numbers were that were summed into each row of it, and the starts of the structures.
-
-        In the dual form these sizes are exact for a Gram without negative entries.
-        """
+        """S, how large the numbers were that were summed into each row of it, and the starts of the structures."""
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:
-            columns = np.column_stack([self.dual_, np.abs(self.dual_).max(axis=1)])
+            columns = np.column_stack([self.dual_, size_column(np.abs(self.dual_).max(axis=1))])
             sums, starts = cross_scores(evidence, columns, self.label_names_)
             return sums[:, :-1], np.abs(sums).max(axis=1), starts
         packed = packed_sequences(evidence)

@@ -20,6 +20,7 @@ from gramline.learners.operator import GramOperator, Matrix
 from gramline.learners.parameters import require_whole_number
 from gramline.learners.perceptron_loops import TIE
 from gramline.learners.perceptron_training import Training, run_round
+from gramline.learners.ties import size_column
 
 Progress = Callable[[int, int], None]  # called after every round with its number, from 1, and its mistakes
 
@@ -137,12 +138,9 @@ class LabelingPerceptron(Learner):
         return self._decided(cross, cross.matmul(self._columns(cross), transpose=True))
 
     def _columns(self, cross: GramOperator) -> Matrix:
-        """What prediction multiplies by: the weights, and how large the numbers are that will be summed.
-
-        The last column bounds the magnitudes of the sums, exactly so for a Gram without negative entries.
-        """
+        """What prediction multiplies by: the weights, and how large the numbers are that will be summed."""
         weights = self._weights(cross)
-        return np.column_stack([weights, np.abs(weights).max(axis=1)])
+        return np.column_stack([weights, size_column(np.abs(weights).max(axis=1))])
 
     def _decided(self, cross: GramOperator, sums: Matrix) -> list[list[str]]:
         """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""

@@ -24,6 +24,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_rows, check_square
 from gramline.learners.operator import GramOperator, Matrix
 from gramline.learners.parameters import require_whole_number
+from gramline.learners.ties import size_column
 from gramline.learners.voting import HYPOTHESES, TIE, Ballot, best_candidates
 
 BATCH_BLOCKS = 2  # two, because a group may stand across the border of two blocks
@@ -159,7 +160,7 @@ class RankingPerceptron(Learner):
         is_plain = not self.vote and not self.average
         shares = np.ones(len(self.counts_)) if is_plain else self._average_shares()
         weights = self.weights_ if is_plain else self.average_weights_
-        sizes = self._summed(shares, -shares, cross.shape[0])
+        sizes = size_column(self._summed(shares, -shares, cross.shape[0]))
         sums = cross.matmul(np.column_stack([weights, sizes]).astype(float), transpose=True)
         return sums[:, 0], np.abs(sums[:, 1])
 

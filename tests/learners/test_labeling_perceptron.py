@@ -346,3 +346,11 @@ def test_scores_beyond_float64_are_refused() -> None:
     gram = DenseGram(np.full((3, 3), 1e308), [1, 1, 1], block_rows=1)
     with pytest.raises(LearnerError, match="lower c"):
         LabelingPerceptron(rounds=9).fit(gram, [["a"], ["b"], ["c"]])
+
+
+def test_negative_entries_hide_no_tie_of_means():
+    """Row 2 scores (-5 * -4 + -4 * 5) / 6 = 0 for both labels, in sixths that are not exact."""
+    gram = DenseGram([[2, -3, 3], [-3, 5, -4], [3, -4, 5]], [1, 1, 1])
+    model = LabelingPerceptron(rounds=2, average=True).fit(gram, [["a"], ["b"], ["b"]])
+    assert np.rint(6 * model.average_alpha_).tolist() == [[0, 0], [-5, 5], [-4, 4]]
+    assert model.predict(gram) == [["a"], ["b"], ["a"]]
