@@ -33,14 +33,19 @@ class ChainLabeler(Learner):
     def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
         """S, shape (n_positions, n_labels), and the starts of the structures."""
 
+    def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats | None, Offsets]:
+        """S, how large the numbers were that were summed into each row of it (None: only equal scores tie), starts."""
+        scores, starts = self._emissions(evidence)
+        return scores, None, starts
+
     def decision_scores(self, evidence: Evidence) -> Floats:
         """Emission scores S of every position, shape (n_positions, n_labels)."""
         return self._emissions(evidence)[0]
 
     def predict(self, evidence: Evidence) -> list[list[str]]:
         """The best label path of every structure; the lowest label wins a tie."""
-        scores, starts = self._emissions(evidence)
-        path, _ = viterbi(scores, self.transition_, starts)
+        scores, sizes, starts = self._sized_emissions(evidence)
+        path, _ = viterbi(scores, self.transition_, starts, sizes)
         return decode_labels(path, self.label_names_, np.diff(starts))
 
     def score_paths(self, evidence: Evidence, labels: Labels | None = None) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramline.learners.errors import LearnerParameterError
-from gramline.learners.parameters import is_whole_number, require_whole_number
+from gramline.learners.parameters import is_number, is_whole_number, require_whole_number
 
 NAMED_OFFSETS: dict[str, tuple[int, ...]] = {"GPSL1": (-1,), "GPSL2": (-1, 1), "GPSL4": (-2, -1, 1, 2)}
 
@@ -45,9 +45,9 @@ def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
     """The offsets, after checking every parameter of the labeler."""
     offsets = named_offsets(params["offsets"])
     for key in ("scale", "tolerance", "refinement_tolerance"):
-        if not (_is_number(params[key]) and 0 < params[key] < np.inf):
+        if not (is_number(params[key]) and 0 < params[key] < np.inf):
             raise LearnerParameterError(f"{key} must be a positive number, got {params[key]!r}")
-    if not (_is_number(params["jitter"]) and 0 <= params["jitter"] < np.inf):
+    if not (is_number(params["jitter"]) and 0 <= params["jitter"] < np.inf):
         raise LearnerParameterError(f"jitter must be a number of at least 0, got {params['jitter']!r}")
     for key, allowed in CHOICES.items():
         if params[key] not in allowed:
@@ -58,7 +58,7 @@ def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
         raise LearnerParameterError(f"learn_kernel must be true or false, got {params['learn_kernel']!r}")
     if params["learn_kernel"] and params["approximation"] is not None:
         raise LearnerParameterError("learn_kernel needs the exact covariance; leave approximation out")
-    if not (_is_number(params["missing"]) and 0 <= params["missing"] < 1):
+    if not (is_number(params["missing"]) and 0 <= params["missing"] < 1):
         raise LearnerParameterError(f"missing must be a fraction of at least 0 and below 1, got {params['missing']!r}")
     require_whole_number(params["seed"], "seed", least=0)
     if params["rank"] is not None and params["approximation"] is None:
@@ -66,7 +66,3 @@ def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
     if params["decoding"] == "viterbi" and offsets != (-1,):
         raise LearnerParameterError(f'decoding="viterbi" needs offsets=(-1,), got {offsets}')
     return offsets
-
-
-def _is_number(value: Any) -> bool:
-    return is_whole_number(value) or isinstance(value, float | np.floating)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Ints
-from gramline.learners.perceptron_loops import TIE
+from gramline.learners.ties import TIE
 from gramline.learners.viterbi import Codes, Floats, Offsets, decode_chain
 
 

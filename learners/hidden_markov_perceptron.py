@@ -15,7 +15,7 @@ from gramline.learners.chain_labeler import ChainLabeler, Evidence, cross_scores
 from gramline.learners.errors import LearnerError
 from gramline.learners.gram_checks import check_square
 from gramline.learners.hidden_markov_loops import dual_block, primal_round
-from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operator import GramOperator
 from gramline.learners.parameters import require_whole_number
 from gramline.learners.ties import size_column
@@ -29,7 +29,7 @@ from gramline.learners.token_features import (
     packed_sequences,
     training_sequences,
 )
-from gramline.learners.viterbi import Floats, Offsets, viterbi
+from gramline.learners.viterbi import Floats, Offsets
 
 
 class HiddenMarkovPerceptron(ChainLabeler):
@@ -169,17 +169,11 @@ class HiddenMarkovPerceptron(ChainLabeler):
         """
         return (visits * weights - lag) / visits if self.average else weights
 
-    def predict(self, evidence: Evidence) -> list[list[str]]:
-        scores, sizes, starts = self._sized_emissions(evidence)
-        path, _ = viterbi(scores, self.transition_, starts, sizes)
-        return decode_labels(path, self.label_names_, np.diff(starts))
-
     def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
         scores, _, starts = self._sized_emissions(evidence)
         return scores, starts
 
     def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats, Offsets]:
-        """S, how large the numbers were that were summed into each row of it, and the starts of the structures."""
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:

@@ -19,7 +19,7 @@ from gramline.learners.errors import LearnerParameterError
 from gramline.learners.gram_checks import check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator
-from gramline.learners.parameters import require_whole_number
+from gramline.learners.parameters import is_number, require_whole_number
 from gramline.learners.preconditioner import preconditioned_solving
 from gramline.learners.solution import Solution, Status, require_converged
 from gramline.learners.token_features import Unlabeled, check_unlabeled, labeled_structures
@@ -153,8 +153,7 @@ class KernelZScoreLabeler(ChainLabeler):
             )
         for key in ("width", "max_iterations"):
             require_whole_number(getattr(self, key), key)
-        is_number = isinstance(self.tolerance, int | float | np.number) and not isinstance(self.tolerance, bool)
-        if not (is_number and self.tolerance > 0):
+        if not (is_number(self.tolerance) and self.tolerance > 0):
             raise LearnerParameterError(f"tolerance must be a number above 0, got {self.tolerance!r}")
         check_square(gram)
 

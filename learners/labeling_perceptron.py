@@ -18,9 +18,8 @@ from gramline.learners.gram_checks import check_cross, check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator, Matrix
 from gramline.learners.parameters import require_whole_number
-from gramline.learners.perceptron_loops import TIE
 from gramline.learners.perceptron_training import Training, run_round
-from gramline.learners.ties import size_column
+from gramline.learners.ties import TIE, size_column
 
 Progress = Callable[[int, int], None]  # called after every round with its number, from 1, and its mistakes
 

@@ -14,6 +14,11 @@ def is_whole_number(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def is_number(value: Any) -> bool:
+    """A real number of Python or of NumPy; True is none."""
+    return is_whole_number(value) or isinstance(value, float | np.floating)
+
+
 def require_whole_number(value: Any, what: str, least: int = 1) -> None:
     """Refuse what is not a whole number of at least `least`; `what` names the parameter."""
     if not is_whole_number(value) or value < least:

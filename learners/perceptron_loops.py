@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
+from gramline.learners.ties import TIE
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-
-TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
 
 
 @jit

@@ -24,8 +24,8 @@ from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_rows, check_square
 from gramline.learners.operator import GramOperator, Matrix
 from gramline.learners.parameters import require_whole_number
-from gramline.learners.ties import size_column
-from gramline.learners.voting import HYPOTHESES, TIE, Ballot, best_candidates
+from gramline.learners.ties import TIE, size_column
+from gramline.learners.voting import HYPOTHESES, Ballot, best_candidates
 
 BATCH_BLOCKS = 2  # two, because a group may stand across the border of two blocks
 SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates held at once while voting

@@ -1,4 +1,4 @@
-"""How large the numbers are that a product with a Gram matrix sums up: what its rounding errors are part of."""
+"""When scores tie: they differ by less than rounding can do, which is part of how large the numbers summed were."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
 
 
 def size_column(sizes: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
-from gramline.learners.perceptron_loops import TIE
+from gramline.learners.ties import TIE
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.learners.ties import TIE
+
 Matrix = NDArray[np.float64]
-TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
 HYPOTHESES = 256  # hypotheses whose scores are held at once
 
 

@@ -17,7 +17,7 @@ from gramline.learners.blas_threads import one_blas_thread
 from gramline.learners.chain_labeler import ChainLabeler
 from gramline.learners.conjugate_gradient import block_conjugate_gradient
 from gramline.learners.errors import LearnerParameterError
-from gramline.learners.parameters import require_whole_number
+from gramline.learners.parameters import is_number, require_whole_number
 from gramline.learners.token_features import (
     Unlabeled,
     feature_matrix,
@@ -153,8 +153,7 @@ class ZScoreLabeler(ChainLabeler):
         if self.moments == "dynamic" and self.solver == "cg":
             raise LearnerParameterError("moments='dynamic' forms the covariance; use solver='direct' or 'auto'")
         check_choice(self.constraints, ("none", "iterative"), "constraints")
-        is_number = isinstance(self.margin, int | float | np.number) and not isinstance(self.margin, bool)
-        if not (is_number and 0 < self.margin <= 1):
+        if not (is_number(self.margin) and 0 < self.margin <= 1):
             raise LearnerParameterError(f"margin must be a number above 0 and at most 1, got {self.margin!r}")
         require_whole_number(self.max_rounds, "max_rounds")
         if self.constraints != "none" and self.ridge == 0:
@@ -270,7 +269,7 @@ class _Training:
 
 def check_ridge(value: object, what: str) -> None:
     """A ridge is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if not is_number(value):
         raise LearnerParameterError(f"{what} must be a number, got {value!r}")
     if not (np.isfinite(cast(float, value)) and cast(float, value) >= 0):
         raise LearnerParameterError(f"{what} must be a finite number of at least 0, got {value}")

@@ -16,15 +16,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed, Vocabulary
 from gramline.learners.layout import BlockLayout
-from gramline.pipeline.array_group import (
-    Group,
-    digest,
-    new_array,
-    open_array,
-    open_group,
-    read_array,
-    write_arrays,
-)
+from gramline.pipeline.array_group import Group, digest, new_array, open_array, open_group, read_array, write_arrays
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.packed_arrays import (
     NAMES,
