@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +18,14 @@ from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.operator import DenseGram
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold, Indices, Source
+from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold, Source
 from gramline.pipeline.experiments.gpsl_figure import missing_labels_picture
 
 MODELS = ("GPSL1", "GPSL2", "GPSL4")
 SCALE = 3.0  # of the linear kernel, for every set
 LEARNED = "GPSL1, scale learned"
 JENSEN = ", Jensen's bound"  # the paper's training, at scale 1
-CHOSEN = ", chosen"  # bound and scale by folds over the training sentences
-CHOSEN_MODELS = ("GPSL1" + CHOSEN, "GPSL2" + CHOSEN)
-CHOICES: tuple[tuple[Literal["expected", "jensen"], float], ...] = (
-    ("expected", SCALE),
-    ("jensen", 1.0),
-    ("jensen", 3.0),
-)
-CHOOSING_FOLDS = 2
+EXTRA_MODELS = (*(name + JENSEN for name in MODELS), LEARNED)  # on the published folds only
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 MISSING_MODEL = "GPSL2"
 PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
@@ -51,14 +43,13 @@ class Paper:
     crf: float  # not the paper's, as the next two: measured on the five published folds
     best: float  # the best of structural SVMs and a Gaussian process per token
     peer_seconds: float | None  # that Gaussian process, scikit-learn's, per fold
-    n_extra: int  # published folds that also get Jensen's bound, a learned scale and missing labels
 
 
 SETS = (
-    Paper("Segmentation", Source("segmentation", "splits_36.txt", 20), (23.45, 23.51, 23.53), 17, 16.02, 14.96, 2.5, 5),
-    Paper("Chunking", Source("chunking", "splits_100.txt", 50), (13.02, 12.69, 12.70), 1090, 8.46, 7.91, 12, 5),
-    Paper("Japanese NE", Source("japanesene", "splits_100.txt", 50), (8.26, 7.86, 7.82), 1240, 5.60, 4.75, None, 2),
-    Paper("Base NP", Source("basenp", "splits_300.txt", 150), (5.73, 5.55, 5.54), 6010, 4.91, 4.86, 68, 1),
+    Paper("Segmentation", Source("segmentation", "splits_36.txt", 20), (23.45, 23.51, 23.53), 17, 16.02, 14.96, 2.5),
+    Paper("Chunking", Source("chunking", "splits_100.txt", 50), (13.02, 12.69, 12.70), 1090, 8.46, 7.91, 12),
+    Paper("Japanese NE", Source("japanesene", "splits_100.txt", 50), (8.26, 7.86, 7.82), 1240, 5.60, 4.75, None),
+    Paper("Base NP", Source("basenp", "splits_300.txt", 150), (5.73, 5.55, 5.54), 6010, 4.91, 4.86, 68),
 )
 
 
@@ -104,20 +95,17 @@ def _measure(run: Run, paper: Paper) -> Measured:
     measured = Measured()
     for number, fold in enumerate(data.folds):
         run.say(f"{paper.title}: fold {number + 1} of {len(data.folds)}")
-        for name in MODELS + (CHOSEN_MODELS if number < n_published else ()):
+        is_published = number < n_published
+        for name in MODELS + (EXTRA_MODELS if is_published else ()):
             _measure_model(name, data, fold, measured)
-        if number < min(n_published, paper.n_extra):
-            for name in (*(name + JENSEN for name in MODELS), LEARNED):
-                _measure_model(name, data, fold, measured)
+        if is_published:
             for fraction in FRACTIONS[-1:] if run.quick else FRACTIONS:
                 measured.missing[fraction].append(_missing_loss(data, fold, fraction, [run.seed, number]))
     return measured
 
 
-def _model(name: str, data: FeatureSet, fold: Fold) -> GaussianProcessLabeler:
+def _model(name: str) -> GaussianProcessLabeler:
     offsets = name.partition(",")[0]
-    if name.endswith(CHOSEN):
-        return _chosen(offsets, data, fold.train)
     if name == LEARNED:
         return GaussianProcessLabeler(offsets=offsets, bound="expected", learn_scale="shared")
     if name.endswith(JENSEN):
@@ -125,26 +113,11 @@ def _model(name: str, data: FeatureSet, fold: Fold) -> GaussianProcessLabeler:
     return GaussianProcessLabeler(offsets=offsets, bound="expected", scale=SCALE)
 
 
-def _chosen(offsets: str, data: FeatureSet, sentences: Indices) -> GaussianProcessLabeler:
-    """The first of CHOICES with the fewest wrong tokens when folds of the training sentences are held out in turn."""
-    models = [GaussianProcessLabeler(offsets=offsets, bound=bound, scale=scale) for bound, scale in CHOICES]
-    wrong = np.zeros(len(models), np.int64)
-    for assigned in range(CHOOSING_FOLDS):
-        is_held_out = np.arange(len(sentences)) % CHOOSING_FOLDS == assigned
-        inner = Fold(sentences[~is_held_out], sentences[is_held_out])
-        gram, cross = data.grams(inner)
-        known = flat(data.labels_of(inner.test))
-        for number, model in enumerate(models):
-            model.fit(gram, data.labels_of(inner.train))
-            wrong[number] += (flat(model.predict(cross)) != known).sum()
-    return models[int(wrong.argmin())]
-
-
 def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) -> None:
     gram, cross = data.grams(fold)
     known = flat(data.labels_of(fold.test))
     begin = perf_counter()
-    model = _model(name, data, fold)
+    model = _model(name)
     model.fit(gram, data.labels_of(fold.train))
     measured.seconds[name].append(perf_counter() - begin)
     _test(model, cross, known, measured, name)
@@ -175,7 +148,7 @@ def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]
         for row, mask in zip(labels, masks, strict=True)
     ]
     gram, cross = data.grams(fold)
-    model = _model(MISSING_MODEL, data, fold).fit(gram, partial)
+    model = _model(MISSING_MODEL).fit(gram, partial)
     return float((flat(model.predict(cross)) != flat(data.labels_of(fold.test))).mean())
 
 
@@ -183,7 +156,7 @@ def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -
     rows: list[tuple[Cell, ...]] = []
     for paper, measured in found.items():
         for name, values in measured.losses.items():
-            published = dict(zip(MODELS, paper.losses, strict=True)).get(name.removesuffix(JENSEN).removesuffix(CHOSEN))
+            published = dict(zip(MODELS, paper.losses, strict=True)).get(name.removesuffix(JENSEN))
             given = 100 * float(np.mean(values[:PUBLISHED_FOLDS]))
             rows.append((paper.title, name, len(values), *per_cent(values), given, published, paper.crf, paper.best))
     return ResultTable(
@@ -193,8 +166,6 @@ def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -
         (
             f"linear kernel, K(s, t) = number of shared features; GPSL1/2/4: scale {SCALE:g}, the expected normaliser",
             "Jensen's bound: the paper's training, scale 1; scale learned: by the bound, from 1",
-            f"chosen: {' or '.join(f'{bound} bound, scale {scale:g}' for bound, scale in CHOICES)}, by "
-            f"{CHOOSING_FOLDS} folds over the training sentences, on the published folds; its time includes choosing",
             f"published folds: mean of the first {1 if run.quick else PUBLISHED_FOLDS}; the others are drawn with "
             "the seed, the paper's own are not published",
             "CRF, best peer: measured on the five published folds, apart from this program",
