@@ -48,13 +48,13 @@ def train_crf(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequ
 
 
 @contextmanager
-def trained_tagger(train: Packed) -> Iterator[Any]:
+def trained_tagger(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequence[str]]) -> Iterator[Any]:
     """A tagger trained on labeled sequences."""
     import pycrfsuite
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "crf.model"
-        train_crf(named_features(train), named_labels(train), path)
+        train_crf(features, labels, path)
         tagger = pycrfsuite.Tagger()
         tagger.open(str(path))
         try:
@@ -65,13 +65,13 @@ def trained_tagger(train: Packed) -> Iterator[Any]:
 
 def crf_predictions(train: Packed, test: Packed) -> list[list[str]]:
     """Labels of the test sequences by a CRF trained on the training sequences."""
-    with trained_tagger(train) as tagger:
+    with trained_tagger(named_features(train), named_labels(train)) as tagger:
         return [tagger.tag(sequence) for sequence in named_features(test)]
 
 
 def crf_marginals(train: Packed, test: Packed, labels: Sequence[str]) -> NDArray[np.float64]:
     """P(y_t | x) of every test position by a CRF trained on the training sequences, shape (n, n_labels)."""
-    with trained_tagger(train) as tagger:
+    with trained_tagger(named_features(train), named_labels(train)) as tagger:
         known = set(tagger.labels())
         rows = []
         for sequence in named_features(test):

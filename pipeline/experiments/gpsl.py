@@ -18,11 +18,13 @@ from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.operator import DenseGram
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
+from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, has_crf, trained_tagger
 from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold, Source
 from gramline.pipeline.experiments.gpsl_figure import missing_labels_picture
 
 MODELS = ("GPSL1", "GPSL2", "GPSL4")
 SCALE = 3.0  # of the linear kernel, for every set
+CRF = "CRF, python-crfsuite"  # with its defaults
 LEARNED = "GPSL1, scale learned"
 JENSEN = ", Jensen's bound"  # the paper's training, at scale 1
 EXTRA_MODELS = (*(name + JENSEN for name in MODELS), LEARNED)  # on the published folds only
@@ -98,6 +100,8 @@ def _measure(run: Run, paper: Paper) -> Measured:
         is_published = number < n_published
         for name in MODELS + (EXTRA_MODELS if is_published else ()):
             _measure_model(name, data, fold, measured)
+        if has_crf():
+            _measure_crf(data, fold, measured)
         if is_published:
             for fraction in FRACTIONS[-1:] if run.quick else FRACTIONS:
                 measured.missing[fraction].append(_missing_loss(data, fold, fraction, [run.seed, number]))
@@ -124,6 +128,15 @@ def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) 
     if name.startswith("GPSL1") and name != LEARNED:
         model.set_params(decoding="viterbi")
         measured.viterbi[name].append(float((flat(model.predict(cross)) != known).mean()))
+
+
+def _measure_crf(data: FeatureSet, fold: Fold, measured: Measured) -> None:
+    train, test = data.features_of(fold.train), data.features_of(fold.test)
+    begin = perf_counter()
+    with trained_tagger(train, data.labels_of(fold.train)) as tagger:
+        measured.seconds[CRF].append(perf_counter() - begin)
+        found = [tagger.tag(sentence) for sentence in test]
+    measured.losses[CRF].append(float((flat(found) != flat(data.labels_of(fold.test))).mean()))
 
 
 def _test(model: GaussianProcessLabeler, cross: DenseGram, known: NDArray[np.str_], out: Measured, name: str) -> None:
@@ -168,7 +181,8 @@ def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -
             "Jensen's bound: the paper's training, scale 1; scale learned: by the bound, from 1",
             f"published folds: mean of the first {1 if run.quick else PUBLISHED_FOLDS}; the others are drawn with "
             "the seed, the paper's own are not published",
-            "CRF, best peer: measured on the five published folds, apart from this program",
+            "columns CRF, best peer: measured on the five published folds, apart from this program",
+            *([] if has_crf() else [MISSING_NOTE]),
             *left_out,
         ),
     )

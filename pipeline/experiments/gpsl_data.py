@@ -65,6 +65,10 @@ class FeatureSet:
             ),
         )
 
+    def features_of(self, sentences: Indices) -> list[list[list[str]]]:
+        """The active features of every token, as names."""
+        return [[[str(feature) for feature in token] for token in self.sentences[k]] for k in sentences.tolist()]
+
     def labels_of(self, sentences: Indices) -> list[list[str]]:
         return [list(self.labels[k]) for k in sentences.tolist()]
 
