@@ -10,6 +10,7 @@ import click
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.gram_build_commands import CLUSTER
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_table, size
+from gramline.pipeline.cli.stopping import KEPT, when_stopped
 
 if TYPE_CHECKING:
     from gramline.pipeline.cli.cv_job import Prepared
@@ -55,6 +56,7 @@ Example:
 @click.option("--plan", "plan_only", is_flag=True, help="Only show what would be built and trained.")
 @cluster_options
 @json_option
+@when_stopped(KEPT)
 def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.cli.build_result import progress_shown
     from gramline.pipeline.cli.cv_job import prepare

@@ -13,6 +13,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.input_paths import folder
 from gramline.pipeline.cli.job_file import Job
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_table, size
+from gramline.pipeline.cli.stopping import KEPT, when_stopped
 
 if TYPE_CHECKING:
     from gramline.pipeline.demo import DemoResult
@@ -43,6 +44,7 @@ Example:
 @click.option("--sentences", type=click.IntRange(10), default=SENTENCES, show_default=True, help="To train on.")
 @cluster_options
 @json_option
+@when_stopped(KEPT)
 def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.demo import run_demo
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from gramline.pipeline.cli.stopping import KEPT, Terminated
+from gramline.pipeline.cli.stopping import BEGINS_AGAIN, Terminated
 from gramline.pipeline.system_advice import ADVICE
 
 FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
@@ -30,7 +30,7 @@ def understood(error: BaseException) -> Failure | None:
     if isinstance(error, click.exceptions.Exit):
         return Failure("", error.exit_code)
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        left = error.args[0] if error.args else KEPT
+        left = error.args[0] if error.args else BEGINS_AGAIN
         return Failure(f"stopped; {left}", TERMINATED if isinstance(error, Terminated) else STOPPED)
     if isinstance(error, click.ClickException):
         if isinstance(error, HELP_WANTED):

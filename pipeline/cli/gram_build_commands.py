@@ -17,6 +17,7 @@ from gramline.pipeline.cli.job_file import CLUSTER_KEYS, Job, load_job
 from gramline.pipeline.cli.job_types import COMPRESSIONS, DTYPES
 from gramline.pipeline.cli.kernel_options import kernel_from, kernel_options
 from gramline.pipeline.cli.output import count, duration, json_option, say_json, say_pairs, size
+from gramline.pipeline.cli.stopping import KEPT, when_stopped
 
 if TYPE_CHECKING:
     from gramline.kernels.base import Kernel
@@ -111,6 +112,7 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
 @cluster_options
 @job_option
 @json_option
+@when_stopped(KEPT)
 def build(corpus: str | None, output: str | None, job_path: str | None, as_json: bool, **options: Any) -> None:
     """Compute the Gram matrix of CORPUS into the store GRAM; given again, it goes on where it was.
 
@@ -162,6 +164,7 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
 @click.argument("corpus")
 @cluster_options
 @json_option
+@when_stopped(KEPT)
 def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
     """Add the structures of CORPUS to the store GRAM; only the new rows and columns of tiles are computed.
 

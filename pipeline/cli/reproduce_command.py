@@ -11,6 +11,7 @@ import click
 
 from gramline.pipeline.cli.input_paths import folder as writable
 from gramline.pipeline.cli.output import duration, json_option, say, say_json, say_table
+from gramline.pipeline.cli.stopping import when_stopped
 
 if TYPE_CHECKING:
     from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
@@ -73,7 +74,9 @@ def reproduce(
     )
     records = []
     for experiment in chosen:
-        records.append(_recorded(experiment, run, None if folder is None else Path(folder), strict=bool(names)))
+        left = f"{experiment.name} was not finished and is not saved; the same command begins it again"
+        with when_stopped(left):
+            records.append(_recorded(experiment, run, None if folder is None else Path(folder), strict=bool(names)))
         _tell(records[-1], output, as_json)
     if output is not None:
         _write(Path(output), pages, as_json)

@@ -10,6 +10,7 @@ from time import monotonic
 from types import FrameType
 
 KEPT = "finished work is kept, the same command goes on where it was"
+BEGINS_AGAIN = "nothing half-written is left, the same command begins again"
 AGAIN = 10.0  # seconds after which another SIGTERM is a new one; `timeout` and groups send several for one stop
 
 
@@ -51,7 +52,7 @@ def stops_later() -> Iterator[None]:
 
 @contextmanager
 def when_stopped(left: str) -> Iterator[None]:
-    """`left` tells what a stop inside the block leaves behind and how to go on, where it is not finished work."""
+    """`left` tells what a stop inside the block leaves behind and how to go on, if not by beginning again."""
     try:
         yield
     except KeyboardInterrupt as stop:

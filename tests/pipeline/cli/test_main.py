@@ -112,8 +112,8 @@ def test_wrong_usage_is_one_line_and_exit_code_2(gramline: Any, arguments: list[
         (RunError("failed"), "failed", 1),
         (ClusterError("lost"), "lost", 1),
         (ConnectionResetError(errno.ECONNRESET, "Reset"), "reset", 1),
-        (KeyboardInterrupt(), "stopped; finished work is kept, the same command goes on where it was", 130),
-        (click.Abort(), "stopped; finished work is kept, the same command goes on where it was", 130),
+        (KeyboardInterrupt(), "stopped; nothing half-written is left, the same command begins again", 130),
+        (click.Abort(), "stopped; nothing half-written is left, the same command begins again", 130),
     ],
 )
 def test_what_an_error_means(error: BaseException, line: str, code: int) -> None:
@@ -166,4 +166,4 @@ def test_ctrl_c_leaves_quietly(gramline: Any, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(main.gramline, "invoke", interrupted)
     answer = gramline("demo")
     assert answer.code == 130
-    assert "goes on where it was" in answer.error
+    assert answer.error.startswith("stopped; ")

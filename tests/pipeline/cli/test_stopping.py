@@ -155,3 +155,21 @@ def test_ctrl_c_and_sigterm_say_the_same_with_their_own_codes() -> None:
     assert failures[0].line == failures[1].line
     assert failures[2] is not None
     assert failures[2].line == "stopped; nothing was written"
+
+
+def test_an_experiment_says_that_it_begins_again(tmp_path: Path) -> None:
+    code, err = terminated(
+        "gramline.pipeline.experiments.base:Experiment:run", "reproduce", "zscore-artificial", "--quick", "-o", tmp_path
+    )
+    assert code == 143
+    assert err == (
+        "gramline: error: stopped; zscore-artificial was not finished and is not saved; "
+        "the same command begins it again\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_keeps_nothing_does_not_promise_to_go_on(gram: Path) -> None:
+    code, err = terminated("gramline.pipeline.stored_gram:StoredGram:open", "gram", "status", gram)
+    assert code == 143
+    assert err == "gramline: error: stopped; nothing half-written is left, the same command begins again\n"
