@@ -104,6 +104,10 @@ class Learner(Estimator):
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
 
+    def notes(self) -> list[str]:
+        """What a user should know of the training and of the last prediction, one sentence each; mostly nothing."""
+        return []
+
     def support(self) -> NDArray[np.bool_]:
         """Which training rows prediction needs, shape (n_rows,): those with a nonzero entry in a row array."""
         self.require_fitted()

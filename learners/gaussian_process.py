@@ -202,6 +202,21 @@ class GaussianProcessLabeler(Learner):
         assert cross.col_diagonal is not None
         return means, local.variances(cross, cross.col_diagonal, weights)
 
+    def notes(self) -> list[str]:
+        found = []
+        if not self.converged_:
+            found.append(
+                f"the bound was still growing when training ended (max_sweeps={self.max_sweeps}); give more sweeps"
+            )
+        report = getattr(self, "prediction_report_", None)
+        if report is not None and not report["converged"]:
+            found.append(
+                f"the refined scores of some structures did not settle (max_refinements={self.max_refinements}), and "
+                'their labels depend on where that ended; try bound="expected", fewer offsets, or offsets (-1,) with '
+                'decoding="viterbi"'
+            )
+        return found
+
     # --- state -------------------------------------------------------------------------------------------------
 
     def support(self) -> NDArray[np.bool_]:

@@ -35,6 +35,7 @@ class HeldOut:
     predicted: list[list[str]]
     confidence: list[list[float]] | None = None  # probability of the predicted label, from learners that know it
     traces: Mapping[str, list[float]] = field(default_factory=dict)  # per round, sweep or iteration
+    notes: Sequence[str] = ()  # what the learner has to say of it
 
 
 def fits_together(learner: Learner) -> bool:
@@ -71,7 +72,7 @@ def fit_one(learner: Any, gram: GramOperator, masked: Labels, held: Held) -> Hel
     learner.fit(gram, masked)
     cross = columns_of(gram, held)
     predicted = learner.predict(cross)
-    return HeldOut(predicted, _confidence(learner, cross, predicted), traces_of(learner))
+    return HeldOut(predicted, _confidence(learner, cross, predicted), traces_of(learner), learner.notes())
 
 
 def fit_on_corpus(learner: Any, corpus: Corpus, labels: Labels, training: Held, held: Held) -> HeldOut:
@@ -79,7 +80,7 @@ def fit_on_corpus(learner: Any, corpus: Corpus, labels: Labels, training: Held, 
     learner.fit(corpus.select(training).with_labels([labels[k] for k in training]))
     new = corpus.select(held).without_labels()
     predicted = learner.predict(new)
-    return HeldOut(predicted, _confidence(learner, new, predicted), traces_of(learner))
+    return HeldOut(predicted, _confidence(learner, new, predicted), traces_of(learner), learner.notes())
 
 
 def hide(labels: Labels, hidden: Held) -> list[list[str | None]]:

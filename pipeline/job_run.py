@@ -6,6 +6,7 @@ Every finished problem is on disk before the next one is waited for; the same ca
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from gramline.pipeline.results import RunFolder
 from gramline.pipeline.stored_gram import StoredGram
 
 TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
+PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,13 @@ def run_job(
             nested = select_nested(result, inside, job.metric)
         summary = summarize(job, data, result, nested) | {
             "stores": running.stores or _stores_before(folder),
-            "units": [{k: v for k, v in unit.items() if k != "traces"} for unit in folder.unit_details()],
+            "units": [
+                {k: v for k, v in unit.items() if k not in ("traces", "notes")} for unit in folder.unit_details()
+            ],
             "digests": {
                 str(k): [p.digest for p in problems if p.variant == k][: len(outer)] for k in range(len(job.variants))
             },
+            "notes": dict(Counter(note for row in rows for held in row for note in held.notes)),  # by problems
             "problems": {"total": len(problems), "solved_before": len(problems) - len(todo)},
             "seconds": time.perf_counter() - begin,
         }

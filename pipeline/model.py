@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Model:
     kernel: Kernel | None
     support: Packed
     counted: Packed | None = None  # symbols and labels of all training positions, for priors that count them
+    notes: list[str] = field(default_factory=list)  # the learner's, after the last prediction
 
     @classmethod
     def of(cls, learner: Learner, corpus: Packable | Packed, kernel: Kernel | None = None) -> Model:
@@ -100,11 +101,14 @@ class Model:
         function = getattr(self.learner, method, None)
         if function is None:
             raise LearnerError(f"{type(self.learner).__name__} cannot tell {method.removeprefix('predict_')}")
+        self.notes.clear()
         try:
             if self.learner.learns_from == "corpus":
                 yield function(self._packed(corpus))
             else:
-                yield from (function(cross) for cross in self.crosses(corpus, block_rows=block_rows))
+                for cross in self.crosses(corpus, block_rows=block_rows):
+                    yield function(cross)
+                    self.notes.extend(note for note in self.learner.notes() if note not in self.notes)
         except AttributeError as error:
             if error.obj is not self.learner:
                 raise

@@ -107,7 +107,10 @@ class RunFolder:
                 "confidence": pa.array(rows["confidence"], pa.list_(pa.float64())),
             }
         )
-        content = dict(details) | {"traces": {digest: dict(held.traces) for digest, held in outcomes.items()}}
+        content = dict(details) | {
+            "traces": {digest: dict(held.traces) for digest, held in outcomes.items()},
+            "notes": {digest: list(held.notes) for digest, held in outcomes.items() if held.notes},
+        }
         table = table.replace_schema_metadata({DETAILS: json.dumps(content).encode()})
         self.write_parquet(self.path / "units" / f"{uuid.uuid4().hex}.parquet", table)
 
@@ -128,7 +131,8 @@ class RunFolder:
         found: dict[str, HeldOut] = {}
         for path in sorted((self.path / "units").glob("*.parquet")):
             table = pq.read_table(path)
-            traces = json.loads((table.schema.metadata or {})[DETAILS])["traces"]
+            details = json.loads((table.schema.metadata or {})[DETAILS])
+            traces, notes = details["traces"], details.get("notes", {})
             predicted: dict[str, list[list[str]]] = {digest: [] for digest in traces}
             confidence: dict[str, list[Any]] = {digest: [] for digest in traces}
             for row in table.to_pylist():
@@ -136,7 +140,7 @@ class RunFolder:
                 confidence[row["problem"]].append(row["confidence"])
             for digest, trace in traces.items():
                 known = None if None in confidence[digest] else confidence[digest]
-                found[digest] = HeldOut(predicted[digest], known, trace)
+                found[digest] = HeldOut(predicted[digest], known, trace, notes.get(digest, []))
         return found
 
     # ---- how tiles went

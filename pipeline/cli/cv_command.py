@@ -9,7 +9,7 @@ import click
 
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.gram_build_commands import CLUSTER
-from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_table, size
+from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_notes, say_table, size
 from gramline.pipeline.cli.stopping import KEPT, when_stopped
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
         from gramline.pipeline.reporting.run_report import write_run_report
 
         write_run_report(ready.output)
+    total = found.summary["problems"]["total"]
+    say_notes(f"in {n:,} of {count(total, 'problem')}: {note}" for note, n in found.summary["notes"].items())
     if as_json:
         say_json(found.summary | {"run": ready.output})
     else:

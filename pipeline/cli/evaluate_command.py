@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gramline.pipeline.cli.input_paths import require_path
-from gramline.pipeline.cli.output import count, json_option, say, say_json, say_pairs, say_table
+from gramline.pipeline.cli.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.cli.ranking import evaluate_choices, holds_choices
 from gramline.pipeline.errors import InputError
 
@@ -90,7 +90,9 @@ def predicted_labels(
     model = Model.load(source)
     if not allow_unknown_labels:
         _refuse_unknown(gold, model.label_names)
-    return [list(labels) for labels in model.predict(gold.without_labels(), block_rows=block_rows)]
+    predicted = model.predict(gold.without_labels(), block_rows=block_rows)
+    say_notes(model.notes)
+    return [list(labels) for labels in predicted]
 
 
 def _refuse_unknown(gold: Corpus, known: tuple[str, ...]) -> None:

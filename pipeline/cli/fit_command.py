@@ -13,7 +13,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.notation import parse_value
-from gramline.pipeline.cli.output import count, duration, json_option, say, say_json
+from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_notes
 from gramline.pipeline.cli.ranking import say_forest, trained_ranker
 from gramline.pipeline.cli.stopping import when_stopped
 from gramline.pipeline.errors import InputError
@@ -95,6 +95,7 @@ def fit(
     seconds = perf_counter() - begin
     trained = model.learner.to_state()[0]["fitted"]
     result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more
+    say_notes(model.learner.notes())
     if as_json:
         say_json(result)
         return

@@ -16,7 +16,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file import CLUSTER_KEYS, Job, load_job
 from gramline.pipeline.cli.job_types import COMPRESSIONS, DTYPES
 from gramline.pipeline.cli.kernel_options import kernel_from, kernel_options
-from gramline.pipeline.cli.output import count, duration, json_option, say_json, say_pairs, size
+from gramline.pipeline.cli.output import count, duration, json_option, say_json, say_notes, say_pairs, size
 from gramline.pipeline.cli.stopping import KEPT, when_stopped
 
 if TYPE_CHECKING:
@@ -207,10 +207,11 @@ def _note_if_indefinite(kernel: Kernel) -> None:
 
     observation = getattr(kernel, "observation", None)
     if isinstance(observation, Substitution) and not observation.is_positive_semidefinite:
-        click.echo(
-            "note: the substitution matrix is not positive semidefinite (smallest eigenvalue "
-            f"{observation.smallest_eigenvalue:.3g}); learners that solve with the Gram matrix may refuse it",
-            err=True,
+        say_notes(
+            [
+                "the substitution matrix is not positive semidefinite (smallest eigenvalue "
+                f"{observation.smallest_eigenvalue:.3g}); learners that solve with the Gram matrix may refuse it"
+            ]
         )
 
 

@@ -27,6 +27,12 @@ def say(line: str = "") -> None:
     click.echo(line)
 
 
+def say_notes(notes: Iterable[str]) -> None:
+    """What a user should know, on stderr: results stay clean."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
 def say_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, *, n_left: int = 1
 ) -> None:

@@ -8,7 +8,7 @@ from time import perf_counter
 import click
 
 from gramline.pipeline.cli.input_paths import new_file
-from gramline.pipeline.cli.output import count, duration, json_option, say, say_json
+from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_notes
 from gramline.pipeline.cli.ranking import predict_choices
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
@@ -55,6 +55,7 @@ def predict(
         "positions": structures.n_positions,
         "seconds": seconds,
     }
+    say_notes(trained.notes)
     if output is not None:
         write_predictions(found, output, chosen)
     if as_json:

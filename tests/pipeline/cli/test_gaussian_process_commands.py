@@ -81,7 +81,7 @@ def test_factors_by_tiles_give_the_same_model(gramline: Any, gram: Path, corpus:
     for name, options in (("a", []), ("b", ["--factor-memory", "1kB", "--inline", "--threads", "2"])):
         asked = ["fit", gram, "-o", tmp_path / f"{name}.zarr", "--learner", "gaussian-process", "--set", "max_sweeps=3"]
         answer = gramline(*asked, *options, "--json")
-        assert (answer.code, answer.err) == (0, "")
+        assert answer.code == 0, answer.err
         assert answer.json["plan"]["is_tiled"] == (name == "b")
         told.append(gramline("predict", tmp_path / f"{name}.zarr", corpus).out)
     assert told[0] == told[1]
@@ -98,8 +98,24 @@ def test_other_learners_have_no_factors(gramline: Any, gram: Path, tmp_path: Pat
 def test_a_sweep_over_missing_labels(gramline: Any, gram: Path, tmp_path: Path) -> None:
     asked = ["cv", gram, "-o", tmp_path / "run", "--folds", "2", "--inline", "--json", "--missing", "0,0.3"]
     found = gramline(*asked, "--learner", "gaussian-process", "--set", "max_sweeps=3")
-    assert (found.code, found.err) == (0, "")
+    assert found.code == 0, found.err
     assert [setting["params"]["missing"] for setting in found.json["settings"]] == [0, 0.3]
     refused = gramline(*asked, "--learner", "labeling-perceptron")
     assert refused.code == 2
     assert "missing" in refused.error
+
+
+def test_what_did_not_converge_is_noted(gramline: Any, corpus: Path, gram: Path, tmp_path: Path) -> None:
+    chosen = ["--learner", "gaussian-process", "--set", "max_sweeps=1", "--set", "max_refinements=1"]
+    model = tmp_path / "gp.zarr"
+    growing = "note: the bound was still growing when training ended (max_sweeps=1); give more sweeps\n"
+    assert gramline("fit", gram, "-o", model, *chosen).err == growing
+    unsettled = "note: the refined scores of some structures did not settle (max_refinements=1)"
+    # Blocks of 5 rows: the same sentence from each of them is said once.
+    for command in (["predict", model, corpus, "-o", tmp_path / "found.jsonl"], ["evaluate", model, corpus]):
+        told = gramline(*command, "--block-rows", "5").err
+        assert told.startswith(growing + unsettled)
+        assert told.count("\n") == 2
+    validated = gramline("cv", gram, "-o", tmp_path / "run", *chosen, "--folds", "2", "--inline", "--json")
+    assert list(validated.json["notes"].values()) == [2, 2]
+    assert "note: in 2 of 2 problems: the bound was still growing" in validated.err
