@@ -11,6 +11,7 @@ import numpy as np
 from gramline.kernels.errors import KernelParameterError
 
 Matrix = tuple[tuple[float, ...], ...]
+REAL_KINDS = "iufO"  # NumPy's kinds of real numbers; objects such as fractions.Fraction say for themselves
 
 
 class Record:
@@ -50,9 +51,13 @@ def _plain(value: Any) -> Any:
 def as_matrix(value: Any, what: str) -> Matrix:
     """A square matrix as nested tuples of floats; a value that is one already is returned as it is."""
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(value)
+        # float() would read text, dates and half of a complex number as numbers; truth values are 0 and 1
+        array = np.array(given, dtype=float) if given.dtype.kind in "b" + REAL_KINDS else None
+    except (TypeError, ValueError, OverflowError) as error:
         raise KernelParameterError(f"{what} must be a square matrix of numbers: {error}") from None
+    if array is None:
+        raise KernelParameterError(f"{what} must be a square matrix of numbers, got {given.ravel()[:1].tolist()}")
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise KernelParameterError(f"{what} must be a square matrix, got shape {array.shape}")
     if not np.isfinite(array).all():
@@ -71,19 +76,22 @@ def _is_nested_tuple_of_floats(value: Any) -> bool:
 
 def as_number(value: Any, what: str) -> float:
     """A finite plain int or float; one that is so already is returned as it is (scikit-learn's clone checks)."""
-    if isinstance(value, bool | np.bool_ | str):
-        raise KernelParameterError(f"{what} must be a number, got {value!r}")
     if type(value) not in (int, float):
         try:
-            value = float(value)
-        except (TypeError, ValueError):
-            raise KernelParameterError(f"{what} must be a number, got {value!r}") from None
+            given = np.asarray(value)
+            # float() would read text, truth values and half of a complex number as numbers
+            number = float(value) if given.ndim == 0 and given.dtype.kind in REAL_KINDS else None
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None:
+            raise KernelParameterError(f"{what} must be a number, got {value!r}")
+        value = number
     if type(value) is int and not -(2**63) <= value < 2**63:
         raise KernelParameterError(f"{what} must be a number of at most 64 bits; write a larger one as a float")
     if not np.isfinite(value):
         raise KernelParameterError(f"{what} must be a finite number, got {value}")
-    number: float = value
-    return number
+    plain: float = value
+    return plain
 
 
 def require_positive(value: Any, what: str) -> float:
@@ -92,6 +100,24 @@ def require_positive(value: Any, what: str) -> float:
     if number <= 0:
         raise KernelParameterError(f"{what} must be a positive number, got {number}")
     return number
+
+
+def require_share(value: Any, what: str) -> float:
+    """`value` as a plain number above 0 and at most 1."""
+    number = as_number(value, what)
+    if not 0 < number <= 1:
+        raise KernelParameterError(f"{what} must be a number above 0 and at most 1, got {number}")
+    return number
+
+
+def require_whole_number(value: Any, what: str) -> int:
+    """`value` as a plain int of at least 1 that compiled loops can hold."""
+    number = as_number(value, what)
+    if number != int(number) or number < 1:
+        raise KernelParameterError(f"{what} must be a whole number of at least 1, got {number}")
+    if number >= 2**63:
+        raise KernelParameterError(f"{what} must be a whole number of at most 64 bits, got {number}")
+    return number if isinstance(number, int) else int(number)
 
 
 def require_flag(value: Any, what: str) -> bool:

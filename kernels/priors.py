@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.errors import PackingError
+from gramline.kernels.errors import KernelParameterError, PackingError
 from gramline.kernels.packing import MISSING, Floats, Packed, where
 from gramline.kernels.parameters import Record, require_positive
 
 ROW_SUM_TOLERANCE = 1e-6
+LARGEST_SMOOTHING = 1e150  # beyond it s L may be infinite, and every frequency 0
 
 
 class Prior(Record):
@@ -77,7 +78,13 @@ class EmpiricalPrior(Prior):
     smoothing: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "smoothing", require_positive(self.smoothing, "EmpiricalPrior.smoothing"))
+        smoothing = require_positive(self.smoothing, "EmpiricalPrior.smoothing")
+        if not 1 / LARGEST_SMOOTHING <= smoothing <= LARGEST_SMOOTHING:
+            raise KernelParameterError(
+                f"EmpiricalPrior.smoothing must be between {1 / LARGEST_SMOOTHING:g} and {LARGEST_SMOOTHING:g}, "
+                f"got {smoothing:g}: float64 does not hold the frequencies"
+            )
+        object.__setattr__(self, "smoothing", smoothing)
 
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
         training = packed if like is None else like

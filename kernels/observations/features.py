@@ -12,7 +12,7 @@ from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.product_loops import raise_to_power
 from gramline.kernels.observations.products import FeatureStrips, feature_strips, squared_norms
 from gramline.kernels.packing import Features, Floats, Packed
-from gramline.kernels.parameters import as_number, require_flag, require_positive
+from gramline.kernels.parameters import as_number, require_flag, require_positive, require_whole_number
 
 
 class FeatureKernel(ObservationKernel):
@@ -61,15 +61,13 @@ class Polynomial(FeatureKernel):
     normalized: bool = False
 
     def __post_init__(self) -> None:
-        degree = as_number(self.degree, "Polynomial.degree")
-        if degree != int(degree) or degree < 1:
-            raise KernelParameterError(f"Polynomial.degree must be a whole number of at least 1, got {degree}")
+        degree = require_whole_number(self.degree, "Polynomial.degree")
         coef0 = as_number(self.coef0, "Polynomial.coef0")
         if coef0 < 0:
             raise KernelParameterError(
                 f"Polynomial.coef0 must not be negative (the kernel would not be positive semidefinite), got {coef0}"
             )
-        object.__setattr__(self, "degree", degree if isinstance(degree, int) else int(degree))
+        object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "coef0", coef0)
         object.__setattr__(self, "normalized", require_flag(self.normalized, "Polynomial.normalized"))
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gramline.kernels.base import Kernel, Tile, overflow, placed
-from gramline.kernels.errors import KernelParameterError, PackingError
+from gramline.kernels.errors import PackingError
 from gramline.kernels.labeling import is_same
 from gramline.kernels.labeling_loops import mirror
 from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, where
-from gramline.kernels.parameters import as_number, require_flag, require_positive
+from gramline.kernels.parameters import require_flag, require_share, require_whole_number
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
 from gramline.kernels.structures.subset_tree_loops import add_to_tile, cell_starts, match_subtrees, self_values
@@ -27,9 +27,10 @@ class SubsetTree(Kernel):
     """K(T, T') = sum over nodes a of T, b of T' of C(a, b).
 
     C(a, b) = 0 when the productions differ or are missing, otherwise decay * prod_j (1 + C(a_j, b_j)) over the
-    nonterminal children; a common fragment of s productions counts decay^s. With `max_depth` d fragments are at most
-    d productions deep. `normalized` divides by sqrt(K(T, T) K(T', T')), and gives 0 where that is 0. Positive
-    semidefinite. Cost: pairs of distinct subtrees of equal production, per tile. Collins and Duffy (2001).
+    nonterminal children; a common fragment of s productions counts decay^s, 0 < decay <= 1. With `max_depth` d
+    fragments are at most d productions deep. `normalized` divides by sqrt(K(T, T) K(T', T')), and gives 0 where that
+    is 0. Positive semidefinite. Cost: pairs of distinct subtrees of equal production, per tile. Collins and Duffy
+    (2001).
     """
 
     name: ClassVar[str] = "subset-tree"
@@ -41,13 +42,10 @@ class SubsetTree(Kernel):
     normalized: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "decay", require_positive(self.decay, "SubsetTree.decay"))
+        object.__setattr__(self, "decay", require_share(self.decay, "SubsetTree.decay"))
         object.__setattr__(self, "normalized", require_flag(self.normalized, "SubsetTree.normalized"))
         if self.max_depth is not None:
-            depth = as_number(self.max_depth, "SubsetTree.max_depth")
-            if depth != int(depth) or depth < 1:
-                raise KernelParameterError(f"SubsetTree.max_depth must be a whole number from 1 on, got {depth}")
-            object.__setattr__(self, "max_depth", int(depth))
+            object.__setattr__(self, "max_depth", require_whole_number(self.max_depth, "SubsetTree.max_depth"))
 
     def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
         """Checks that every child stands behind its parent, which the bottom-up loops rely on."""

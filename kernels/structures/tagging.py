@@ -13,7 +13,7 @@ from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.labeling import is_same
 from gramline.kernels.labeling_loops import mirror
 from gramline.kernels.packing import Floats, Packed, PackedTagged
-from gramline.kernels.parameters import as_number, require_positive
+from gramline.kernels.parameters import as_number, require_share
 from gramline.kernels.structures.tagging_loops import contiguous_runs, gapped_runs
 
 
@@ -22,9 +22,9 @@ class Tagging(Kernel):
     """K(s, s') = sum over positions i of s, j of s' of C(i, j).
 
     C(i, j) = decay [same tag] (1 + [same word]) (1 + C(i + 1, j + 1)): a common run of n consecutive tags, each taken
-    with or without its word, counts decay^n. With `gap`, runs may skip positions and an appearance with g skipped
-    ones counts gap^g (`gap=0` is the contiguous kernel). Positive semidefinite. Cost: pairs of positions of equal
-    tag; with a gap all pairs of positions. Collins and Duffy (2002).
+    with or without its word, counts decay^n, 0 < decay <= 1. With `gap`, runs may skip positions and an appearance
+    with g skipped ones counts gap^g (`gap=0` is the contiguous kernel). Positive semidefinite. Cost: pairs of positions
+    of equal tag; with a gap all pairs of positions. Collins and Duffy (2002).
     """
 
     name: ClassVar[str] = "tagging"
@@ -35,7 +35,7 @@ class Tagging(Kernel):
     gap: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "decay", require_positive(self.decay, "Tagging.decay"))
+        object.__setattr__(self, "decay", require_share(self.decay, "Tagging.decay"))
         if self.gap is not None:
             gap = as_number(self.gap, "Tagging.gap")
             if not 0 <= gap <= 1:

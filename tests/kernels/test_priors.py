@@ -33,7 +33,7 @@ def test_empirical_without_any_label():
         EmpiricalPrior().resolve(pack(words("ab")))
 
 
-@pytest.mark.parametrize("smoothing", [0, -1.0, float("nan"), "much"])
+@pytest.mark.parametrize("smoothing", [0, -1.0, float("nan"), "much", 1e308, 5e-324])
 def test_empirical_smoothing(smoothing):
     with pytest.raises(KernelParameterError, match=r"EmpiricalPrior\.smoothing must be"):
         EmpiricalPrior(smoothing)

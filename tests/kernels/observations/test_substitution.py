@@ -63,6 +63,9 @@ def test_needs_prepared_structures():
         (3, np.eye(3), "symbols must be a list of strings"),
         ("ab", [[1.0, 0.0]], "square matrix"),
         ("a", [["x"]], "square matrix of numbers"),
+        ("a", [["1"]], r"square matrix of numbers, got \['1'\]"),
+        ("a", [[1 + 2j]], "square matrix of numbers"),
+        ("a", np.array([["2026-01-01"]], "datetime64[D]"), "square matrix of numbers"),
     ],
 )
 def test_parameters(symbols, matrix, message):

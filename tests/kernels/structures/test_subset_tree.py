@@ -145,7 +145,13 @@ def test_children_before_their_parent_are_refused():
         SubsetTree().gram(wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"decay": 0.0}, {"decay": -1.0}, {"decay": np.nan}, {"max_depth": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"decay": value} for value in (0.0, -1.0, np.nan, 1.5, b"1")),
+        *({"max_depth": value} for value in (0, 1e300, np.array([2]))),
+    ],
+)
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(KernelParameterError, match=f"SubsetTree.{next(iter(wrong))} must be"):
         SubsetTree(**wrong)

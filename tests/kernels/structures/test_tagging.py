@@ -85,7 +85,10 @@ def test_interpreted_loops_give_the_compiled_numbers(sentences, gap, monkeypatch
     assert_close(kernel.gram(packed), compiled)
 
 
-@pytest.mark.parametrize("wrong", [{"decay": 0.0}, {"decay": np.inf}, {"gap": -0.1}, {"gap": 1.1}, {"gap": np.nan}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"decay": 0.0}, {"decay": np.inf}, {"decay": 1 + 1e-9}, {"gap": -0.1}, {"gap": 1.1}, {"gap": np.nan}],
+)
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(KernelParameterError, match=f"Tagging.{next(iter(wrong))} must"):
         Tagging(**wrong)
