@@ -44,7 +44,8 @@ def append_gram(
             store = _with_segment(TileStore(url), corpus)
         except StoreChangedError:
             raise StoreError(
-                f"another append to {url} was faster: its structures are in, these are not; run it again to add them"
+                f"another append to {url} was faster, or a repair took this one for dead: these structures are not in; "
+                "run it again to add them"
             ) from None
     runner = choose_executor(client, executor)
     compute_missing(store, runner, limit_bytes=limit_bytes, retries=retries, progress=progress)

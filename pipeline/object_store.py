@@ -76,6 +76,21 @@ def sized_keys(bucket: Any, prefix: str) -> Iterator[tuple[str, int]]:
         yield from ((item["path"], item["size"]) for item in page)
 
 
+def dated_keys(bucket: Any, prefix: str) -> Iterator[tuple[str, float]]:
+    """Every key below a prefix with the time it was written, in seconds."""
+    import obstore
+
+    for page in obstore.list(bucket, prefix):
+        yield from ((item["path"], item["last_modified"].timestamp()) for item in page)
+
+
+def folders(bucket: Any, prefix: str) -> list[str]:
+    """The folders right below a prefix, without what is in them."""
+    import obstore
+
+    return [folder.rstrip("/") for folder in obstore.list_with_delimiter(bucket, prefix)["common_prefixes"]]
+
+
 def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> bool:
     """Store an object whole; with `only_new`, False when there is one already and it stays."""
     import obstore

@@ -39,7 +39,9 @@ from gramline.pipeline.group_writer import GroupWriter
 from gramline.pipeline.model_checks import check_kernel
 from gramline.pipeline.object_store import remote_errors, storage_error
 from gramline.pipeline.packed_blocks import PackedBlocks, write_blocks
+from gramline.pipeline.shared_documents import REVISION
 from gramline.pipeline.spec import GramSpec
+from gramline.pipeline.stray_segments import segment_named
 from gramline.pipeline.tile_array import ChunkError, TileArray
 
 TILES = "tiles"  # name of the tile array
@@ -128,7 +130,8 @@ class TileStore:
             self.tiles.resize(tiled_shape(GramLayout.symmetric(whole)))
             segments = self._attributes["segments"]
             changed = {"spec": spec.to_dict(), "segments": segments | {"rows": [*segments["rows"], segment]}}
-            write_attributes(group, {**self._attributes, **changed, "format": STORE_FORMAT})
+            with segment_named(self.url, group, segment["folder"]):
+                write_attributes(group, {**self._attributes, **changed, "format": STORE_FORMAT})
 
         guarded(self.url, write)
         return TileStore(self.url)
@@ -148,8 +151,8 @@ class TileStore:
 
     @cached_property
     def identity(self) -> str:
-        """Changes whenever the spec, the blocks or the segments do."""
-        text = json.dumps(self._attributes, sort_keys=True)
+        """Changes whenever the spec, the blocks or the segments do; that somebody swept the store is no change."""
+        text = json.dumps({key: value for key, value in self._attributes.items() if key != REVISION}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @cached_property

@@ -17,6 +17,7 @@ from gramline.pipeline.events import Listener, TileChecked, silent
 from gramline.pipeline.executors.base import Executor, closing_early
 from gramline.pipeline.plan import TileTask
 from gramline.pipeline.store import TileStore, absolute
+from gramline.pipeline.stray_segments import sweep_segments
 from gramline.pipeline.strays import sweep_partial
 from gramline.pipeline.task import cached_block, planned_store
 
@@ -40,7 +41,7 @@ class VerifyReport:
     n_tiles: int
     bad: tuple[TileCheck, ...]
     n_repaired: int
-    n_strays: int  # files of killed writers that were removed
+    n_strays: int  # files and objects of killed writers that were removed
 
     @property
     def is_good(self) -> bool:
@@ -73,7 +74,8 @@ def verify_gram(
         store.tiles.delete(check.i, check.j)
     compute_missing(store, runner, progress=progress)
     still = [check for check in bad if _problem(store, check.i, check.j) is not None]
-    return VerifyReport(store.layout.n_tiles, bad, len(bad) - len(still), sweep_partial(store.url))
+    n_strays = sweep_partial(store.url) + sweep_segments(store.url)
+    return VerifyReport(store.layout.n_tiles, bad, len(bad) - len(still), n_strays)
 
 
 def _check_all(store: TileStore, executor: Executor, progress: Listener) -> Iterator[TileCheck]:

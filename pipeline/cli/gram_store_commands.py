@@ -47,7 +47,11 @@ def status(store: str, as_json: bool) -> None:
 
 @click.command(short_help="Read and check every tile.")
 @click.argument("store", metavar="GRAM")
-@click.option("--repair", is_flag=True, help="Compute missing and damaged tiles again.")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Compute missing and damaged tiles again, and remove what killed writers left an hour ago or earlier.",
+)
 @cluster_options
 @json_option
 def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
@@ -68,7 +72,8 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
     elif report.is_good:
         repaired = f", {count(report.n_repaired, 'tile')} computed again" if report.n_repaired else ""
         good = "its only tile is" if report.n_tiles == 1 else f"all {report.n_tiles:,} tiles are"
-        say(f"{store}: {good} good{repaired}")
+        swept = f", {count(report.n_strays, 'leftover')} of killed writers removed" if report.n_strays else ""
+        say(f"{store}: {good} good{repaired}{swept}")
     else:
         for check in report.bad:
             say(f"tile ({check.i}, {check.j}): {check.problem}")

@@ -113,7 +113,10 @@ def test_of_appends_at_once_none_is_lost(url: str) -> None:
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(append, more))
-    said = f"another append to {url} was faster: its structures are in, these are not; run it again to add them"
+    said = (
+        f"another append to {url} was faster, or a repair took this one for dead: these structures are not in; "
+        "run it again to add them"
+    )
     assert set(refusals) == {said}
     gram = StoredGram.open(url)
     assert gram.status().n_segments == 4

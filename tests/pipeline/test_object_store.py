@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ import obstore
 import pytest
 from gram_samples import KERNEL, ScriptedExecutor, corpus
 
-from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
+from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, object_store, verify_gram
 from gramline.pipeline.array_group import read_group
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.export import export_gram
 from gramline.pipeline.group_writer import write_group
+from gramline.pipeline.store import TileStore
 
 URL = "s3://bucket/a.zarr"
 
@@ -46,6 +49,25 @@ def keys(bucket: Any) -> list[str]:
 def joined(*parts: Corpus) -> Corpus:
     tokens, labels = ([row for part in parts for row in getattr(part, name)] for name in ("tokens", "labels"))
     return Corpus.from_sequences(tokens, labels, labels=["B", "O"])
+
+
+def segments(bucket: Any) -> list[str]:
+    """The folders with structures that are there, but for what others keep."""
+    found = (item["path"].split("/") for page in obstore.list(bucket, "rows/") for item in page)
+    return sorted({"/".join(parts[:2]) for parts in found if parts[1] not in ("notes", "zarr.json")})
+
+
+def named_segments(bucket: Any) -> list[dict[str, Any]]:
+    """The folders with structures that the store consists of."""
+    found: list[dict[str, Any]] = json.loads(bytes(obstore.get(bucket, "zarr.json").bytes()))["attributes"]["segments"][
+        "rows"
+    ]
+    return found
+
+
+def in_two_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time
+    monkeypatch.setattr("gramline.pipeline.stray_segments.time.time", lambda: now() + 7200)
 
 
 def test_build_resume_verify_repair_append(bucket: Any) -> None:
@@ -94,15 +116,16 @@ def overtake(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], obj
     ],
 )
 def test_an_append_that_was_overtaken_is_refused_and_nothing_is_lost(
-    new_url: str, monkeypatch: pytest.MonkeyPatch, step: str, count: int
+    bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch, step: str, count: int
 ) -> None:
     first, second = corpus(count, seed=5), corpus(4, seed=6)
     build_gram(KERNEL, corpus(8), new_url, block_rows=10)
     overtake(monkeypatch, step, lambda: append_gram(new_url, first))
     with pytest.raises(StoreError) as refusal:
         append_gram(new_url, second)
-    said = f"another append to {new_url} was faster: its structures are in, these are not; run it again to add them"
-    assert str(refusal.value) == said
+    said = f"another append to {new_url} was faster, or a repair took this one for dead: these structures are not in; "
+    assert str(refusal.value) == said + "run it again to add them"
+    assert segments(bucket) == sorted(part["folder"] for part in named_segments(bucket))
     whole = joined(corpus(8), first)
     np.testing.assert_allclose(StoredGram.open(new_url).to_numpy(), KERNEL.gram(whole), rtol=1e-12)
     again = append_gram(new_url, second)
@@ -125,6 +148,76 @@ def test_an_append_that_was_cut_off_before_the_end_leaves_the_store_as_it_was(
     gram = append_gram(new_url, corpus(1, seed=6))
     np.testing.assert_allclose(gram.to_numpy(), KERNEL.gram(joined(corpus(8), corpus(1, seed=6))), rtol=1e-12)
     assert verify_gram(new_url).is_good
+
+
+def test_what_a_killed_append_left_is_removed_once_nobody_can_refer_to_it(
+    bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    obstore.put(bucket, "rows/notes/mine.txt", b"not an append's")
+    for seed in (5, 6):
+        with monkeypatch.context() as patched:
+            patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                append_gram(new_url, corpus(3, seed=seed))
+    append_gram(new_url, corpus(3, seed=7))
+    assert len(segments(bucket)) == 4  # the two are young: somebody may still be writing them
+    assert verify_gram(new_url, repair=True).n_strays == 0
+    in_two_hours(monkeypatch)
+    assert verify_gram(new_url).n_strays == 0
+    before = TileStore(new_url).identity
+    assert verify_gram(new_url, repair=True).n_strays > 10
+    assert (len(segments(bucket)), TileStore(new_url).identity) == (2, before)
+    assert obstore.head(bucket, "rows/notes/mine.txt")["size"] > 0
+    assert verify_gram(new_url, repair=True).n_strays == 0
+
+
+def test_the_next_append_removes_what_a_killed_one_left(
+    bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    with monkeypatch.context() as patched:
+        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            append_gram(new_url, corpus(3, seed=5))
+    in_two_hours(monkeypatch)
+    gram = append_gram(new_url, corpus(3, seed=6))
+    assert sorted(segments(bucket)) == sorted(part["folder"] for part in named_segments(bucket))
+    np.testing.assert_allclose(gram.to_numpy(), KERNEL.gram(joined(corpus(8), corpus(3, seed=6))), rtol=1e-12)
+
+
+def test_an_append_that_slept_while_its_structures_were_swept_is_refused(
+    bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    in_two_hours(monkeypatch)
+    overtake(monkeypatch, "gramline.pipeline.store.write_attributes", lambda: verify_gram(new_url, repair=True))
+    with pytest.raises(StoreError, match="a repair took this one for dead: these structures are not in"):
+        append_gram(new_url, corpus(3, seed=5))
+    assert segments(bucket) == ["rows/0"]
+    assert append_gram(new_url, corpus(3, seed=5)).status().n_segments == 2
+    assert verify_gram(new_url).is_good
+
+
+def test_an_append_whose_answer_was_lost_before_another_append_is_in(
+    bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_gram(KERNEL, corpus(8), new_url, block_rows=10)
+    put_over = object_store._put_over
+
+    def lose_the_answer(place: Any, key: str, content: bytes, version: Any) -> bool:
+        done = put_over(place, key, content, version)
+        if key != "zarr.json":
+            return done
+        monkeypatch.setattr(object_store, "_put_over", put_over)
+        append_gram(new_url, corpus(4, seed=6))
+        return False
+
+    monkeypatch.setattr(object_store, "_put_over", lose_the_answer)
+    gram = append_gram(new_url, corpus(3, seed=5))
+    whole = joined(corpus(8), corpus(3, seed=5), corpus(4, seed=6))
+    np.testing.assert_allclose(gram.to_numpy(), KERNEL.gram(whole), rtol=1e-12)
+    assert segments(bucket) == sorted(part["folder"] for part in named_segments(bucket))
 
 
 def test_a_server_that_cannot_compare_versions_still_notices_what_it_reads(
