@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping
@@ -37,6 +38,7 @@ from gramline.pipeline.group_places import gathered, open_store, settled
 from gramline.pipeline.object_store import (
     delete,
     has_attributes,
+    is_group,
     open_bucket,
     put,
     refuse_secrets,
@@ -44,6 +46,8 @@ from gramline.pipeline.object_store import (
     storage_error,
 )
 from gramline.pipeline.shared_documents import ROOT
+
+CHUNK = re.compile(r"c(/\d+)*")  # the key of a chunk of an array without a name
 
 
 class GroupWriter:
@@ -68,10 +72,7 @@ class GroupWriter:
     def become_array(self, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any) -> Array:
         """Hold one array instead of a group; chunks go straight to where they belong, it may not fit into memory."""
         self._is_streamed = True
-        if self._is_remote:
-            before = remotely(self.url, lambda: [key for key, _ in sized_keys(open_bucket(self.url), "")])
-            if ROOT not in before:
-                refuse_others(self.url, before, (ROOT, "c"))
+        remotely(self.url, self._refuse_all_but_an_array)
         self._node = zarr.create_array(
             open_store(self._staged),
             shape=shape,
@@ -83,6 +84,20 @@ class GroupWriter:
             overwrite=True,
         )
         return self._node
+
+    def _refuse_all_but_an_array(self) -> None:
+        """Whatever stands there is replaced with everything below it: nothing but a root and chunks may be there."""
+        if self._is_remote:
+            bucket = open_bucket(self.url)
+            before = [key for key, _ in sized_keys(bucket, "")]
+            if ROOT in before and is_group(bucket, ROOT):
+                raise StoreError(f"{self.url} is not empty, it holds {ROOT} of a group; choose another path below it")
+        elif is_local(self.url):
+            folder = local_path(self.url)
+            before = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()]
+        else:
+            return
+        refuse_others(self.url, (key for key in before if not CHUNK.fullmatch(key)), (ROOT,))
 
     def commit(self, attributes: Mapping[str, Any], *, overwrite: bool = False) -> bool:
         """Make the group visible; False when somebody else's group stands there and may not be replaced."""

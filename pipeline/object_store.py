@@ -141,14 +141,26 @@ def _put_over(bucket: Any, key: str, content: bytes, version: Any) -> bool:
 
 def has_attributes(bucket: Any, key: str) -> bool:
     """True unless the document, which is in the list of objects, is that of a group that was never finished."""
+    document = _listed_document(bucket, key)
+    return document is None or bool(document.get("attributes"))
+
+
+def is_group(bucket: Any, key: str) -> bool:
+    """True unless the document, which is in the list of objects, is that of an array."""
+    document = _listed_document(bucket, key)
+    return document is None or document.get("node_type") != "array"
+
+
+def _listed_document(bucket: Any, key: str) -> dict[str, Any] | None:
+    """A JSON document; None when it is denied or damaged, but there: nobody's to replace."""
     import obstore
     from obstore.exceptions import NotFoundError
 
     try:
         content = json.loads(bytes(obstore.get(bucket, key).bytes()))
-    except (FileNotFoundError, NotFoundError, ValueError):  # denied or damaged, but there: nobody's to replace
-        return True
-    return not isinstance(content, dict) or bool(content.get("attributes"))
+    except (FileNotFoundError, NotFoundError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def delete(bucket: Any, keys: list[str]) -> None:

@@ -70,6 +70,16 @@ def test_what_is_no_export_is_never_replaced(grams: list[StoredGram], tmp_path: 
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "c/zarr.json"])
+def test_files_of_others_beside_the_chunks_stay(grams: list[StoredGram], tmp_path: Path, name: str) -> None:
+    export_gram(grams[0].path, tmp_path / "a.zarr")
+    (tmp_path / "a.zarr" / name).write_text("mine")
+    with pytest.raises(StoreError, match=rf"is not empty, it holds {name}; choose another path below it$"):
+        export_gram(grams[1].path, tmp_path / "a.zarr", overwrite=True)
+    assert (tmp_path / "a.zarr" / name).read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
 @pytest.mark.parametrize("ending", ["npy", "zarr"])
 def test_a_broken_store_exports_nothing(tmp_path: Path, ending: str) -> None:
     build_gram(KERNEL, corpus(), tmp_path / "store" / "a.zarr", block_rows=10)

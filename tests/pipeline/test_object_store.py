@@ -270,6 +270,33 @@ def test_what_others_keep_below_a_prefix_stays(bucket: Any, tmp_path: Path) -> N
         obstore.delete(bucket, name)
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_export_replaces_no_group_of_others(bucket: Any, tmp_path: Path, overwrite: bool) -> None:
+    build_gram(KERNEL, corpus(2), tmp_path / "a.zarr")
+    group = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'
+    for name in ("c/zarr.json", "c/0/0", "measured/zarr.json"):
+        for key, content in (("zarr.json", group), (name, b"mine")):
+            obstore.put(bucket, key, content)
+        with pytest.raises(StoreError, match=r"is not empty, it holds zarr.json of a group; choose another path below"):
+            export_gram(tmp_path / "a.zarr", URL, overwrite=overwrite)
+        assert {item["path"] for page in obstore.list(bucket) for item in page} == {"zarr.json", name}
+        obstore.delete(bucket, name)
+
+
+def test_an_export_replaces_an_export_and_nothing_beside_it(bucket: Any, tmp_path: Path) -> None:
+    for number in (2, 8):
+        build_gram(KERNEL, corpus(number), tmp_path / f"{number}.zarr", block_rows=10)
+    export_gram(tmp_path / "8.zarr", URL)
+    export_gram(tmp_path / "2.zarr", URL, overwrite=True)
+    kept = sorted(item["path"] for page in obstore.list(bucket) for item in page)
+    for name in ("holiday.jpg", "c/zarr.json", "c/0/0.backup"):
+        obstore.put(bucket, name, b"mine")
+        with pytest.raises(StoreError, match=rf"is not empty, it holds {name}; choose another path below it"):
+            export_gram(tmp_path / "8.zarr", URL, overwrite=True)
+        assert sorted(item["path"] for page in obstore.list(bucket) for item in page) == sorted([*kept, name])
+        obstore.delete(bucket, name)
+
+
 def test_an_address_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_url: str, **_: object) -> None:
         raise ValueError("no such account\nand more")
