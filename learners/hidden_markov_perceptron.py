@@ -17,7 +17,7 @@ from gramline.learners.gram_checks import check_square
 from gramline.learners.hidden_markov_loops import dual_block, primal_round
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operator import GramOperator
-from gramline.learners.parameters import require_whole_number
+from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.ties import size_column
 from gramline.learners.token_features import (
     Unlabeled,
@@ -68,6 +68,8 @@ class HiddenMarkovPerceptron(ChainLabeler):
     def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
         """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
         require_whole_number(self.rounds, "rounds")
+        require_flag(self.average, "average")
+        require_flag(self.dual, "dual")
         check_unlabeled(self.unlabeled)
         self._check_form(evidence)
         for key in self.fitted():

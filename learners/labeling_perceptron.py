@@ -17,7 +17,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_cross, check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operator import GramOperator, Matrix
-from gramline.learners.parameters import require_whole_number
+from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.perceptron_training import Training, run_round
 from gramline.learners.ties import TIE, size_column
 
@@ -108,6 +108,8 @@ class LabelingPerceptron(Learner):
 
     def _check(self, gram: GramOperator) -> None:
         require_whole_number(self.rounds, "rounds")
+        require_flag(self.average, "average")
+        require_flag(self.early_stop, "early_stop")
         check_square(gram)
 
     def _is_done(self, mistakes: list[int]) -> bool:

@@ -23,3 +23,9 @@ def require_whole_number(value: Any, what: str, least: int = 1) -> None:
     """Refuse what is not a whole number of at least `least`; `what` names the parameter."""
     if not is_whole_number(value) or value < least:
         raise LearnerParameterError(f"{what} must be a whole number of at least {least}, got {value!r}")
+
+
+def require_flag(value: Any, what: str) -> None:
+    """Refuse what is neither True nor False, of Python or of NumPy; a string would pass for True."""
+    if not isinstance(value, bool | np.bool_):
+        raise LearnerParameterError(f"{what} must be True or False, got {value!r}")

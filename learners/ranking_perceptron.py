@@ -23,7 +23,7 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_rows, check_square
 from gramline.learners.operator import GramOperator, Matrix
-from gramline.learners.parameters import require_whole_number
+from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.ties import TIE, size_column
 from gramline.learners.voting import HYPOTHESES, Ballot, best_candidates
 
@@ -61,6 +61,8 @@ class RankingPerceptron(Learner):
         Either group sizes, for rows that stand in order, or the row numbers of each group.
         """
         require_whole_number(self.passes, "passes")
+        require_flag(self.vote, "vote")
+        require_flag(self.average, "average")
         check_square(gram)
         candidates = candidate_groups(groups, gram.shape[0])
         training = _Training(gram, candidates)

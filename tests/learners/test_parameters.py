@@ -1,4 +1,4 @@
-"""Whole numbers among the parameters: one check, the same for every learner that has such a parameter."""
+"""Whole numbers and flags among the parameters: one check, the same for every learner that has such a parameter."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ COUNTS: list[tuple[type[Learner], str, dict[str, Any]]] = [
     (GaussianProcessLabeler, "max_sweeps", {}),
     (GaussianProcessLabeler, "max_refinements", {}),
     (GaussianProcessLabeler, "rank", {"approximation": "nystrom"}),
+]
+FLAGS: list[tuple[type[Learner], str]] = [
+    (LabelingPerceptron, "average"),
+    (LabelingPerceptron, "early_stop"),
+    (HiddenMarkovPerceptron, "average"),
+    (HiddenMarkovPerceptron, "dual"),
+    (RankingPerceptron, "vote"),
+    (RankingPerceptron, "average"),
 ]
 
 
@@ -69,3 +77,20 @@ def test_a_seed_may_be_0_but_not_less() -> None:
     assert fitted(GaussianProcessLabeler(seed=np.int64(0))).fitted()
     with pytest.raises(LearnerParameterError, match=r"^seed must be a whole number of at least 0, got -1$"):
         fitted(GaussianProcessLabeler(seed=-1))
+
+
+every_flag = pytest.mark.parametrize(("kind", "name"), FLAGS)
+
+
+@every_flag
+@pytest.mark.parametrize("value", ["x", "false", "", 1, 0.0, None, [True]])
+def test_a_flag_is_true_or_false(kind: type[Learner], name: str, value: Any) -> None:
+    with pytest.raises(LearnerParameterError, match=f"^{name} must be True or False, got {re.escape(repr(value))}$"):
+        fitted(kind(**{name: value}))
+
+
+@every_flag
+@pytest.mark.parametrize("value", [True, np.False_])
+def test_flags_of_python_and_numpy_are_taken(kind: type[Learner], name: str, value: Any) -> None:
+    state, _ = fitted(kind(**{name: value})).to_state()
+    assert state["params"][name] is bool(value)
