@@ -25,7 +25,7 @@ from gramline.learners.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval_training import HeldOut, Progress, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.folds import Folds, k_fold
+from gramline.pipeline.folds import Folds, k_fold, written_down
 
 Settings = Sequence[Mapping[str, Any]]
 METRICS = ("accuracy", "hamming_loss", "exact_match", "precision", "recall", "f1", "span_f1")
@@ -179,7 +179,7 @@ def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed
         return k_fold(n_structures, int(folds), seed=seed)
     if isinstance(folds, str) or not isinstance(folds, Iterable):
         raise InputError(f"folds must be a number, Folds or lists of held-out structures, got {folds!r}")
-    return Folds(n_structures, tuple(np.unique(np.asarray(held, np.int64)) for held in folds))
+    return written_down(folds, n_structures)
 
 
 def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]] | None) -> list[dict[str, Any]]:

@@ -2,14 +2,15 @@
 
 A fold is the sorted array of its held-out structures; everything else trains, except what a fold leaves out on top of
 that: inner folds of a nested selection never see what their outer fold holds out. Folds of one repetition are disjoint
-and cover the corpus, unless they were read from a file, which may hold out anything.
+and cover the corpus, unless somebody wrote them down: those may leave structures over or, like repetitions, hold one
+out again. Scores are means over folds, so that is told and no error.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,15 +37,35 @@ class Folds:
         for number, held in enumerate(self.held_out):
             if len(held) == 0:
                 raise InputError(f"fold {number} holds out no structure; use fewer folds")
-            if held.min() < 0 or held.max() >= self.n_structures:
-                raise InputError(
-                    f"fold {number} holds out structure {int(held.max())}, but the corpus has {self.n_structures}"
-                )
+            self._check(f"fold {number} holds out", held)
+            if self.left_out:
+                self._check(f"fold {number} leaves out", self.left_out[number])
+                both = np.intersect1d(held, self.left_out[number])
+                if len(both):
+                    raise InputError(
+                        f"fold {number} tests on structure {both[0]} and leaves it out; choose one of them"
+                    )
             if len(self.hidden(number)) == self.n_structures:
                 raise InputError(f"fold {number} holds out every structure, so nothing is left to train on")
 
+    def _check(self, what: str, structures: Held) -> None:
+        if structures.dtype.kind not in "iu":
+            raise InputError(f"{what} {structures.tolist()!r}; give the numbers of structures")
+        outside = structures[(structures < 0) | (structures >= self.n_structures)]
+        if len(outside):
+            raise InputError(f"{what} structure {outside[0]}, but the corpus has 0 to {self.n_structures - 1}")
+        names, times = np.unique(structures, return_counts=True)
+        if len(names) < len(structures):
+            raise InputError(f"{what} structure {names[times > 1][0]} twice; name it once")
+
     def __len__(self) -> int:
         return len(self.held_out)
+
+    @property
+    def n_repeated(self) -> int:
+        """Structures that more than one fold holds out."""
+        times = np.bincount(np.concatenate(self.held_out)) if self.held_out else np.zeros(0, np.int64)
+        return int((times > 1).sum())
 
     def hidden(self, fold: int) -> Held:
         """Structures whose labels a fold must not see: held out, or left out."""
@@ -111,6 +132,29 @@ def stratified(labels: Sequence[Sequence[str | None]], folds: int, *, seed: int 
     return Folds(len(labels), tuple(np.flatnonzero(assigned == fold) for fold in range(folds)))
 
 
+def written_down(folds: Iterable[Iterable[int]], n_structures: int) -> Folds:
+    """Folds of somebody's own, held-out structure numbers of each; the same fold twice is a slip and refused."""
+    made = Folds(n_structures, tuple(_numbers(fold, number) for number, fold in enumerate(folds)))
+    if not len(made):
+        raise InputError("there is no fold; give at least one list of held-out structures")
+    first_with: dict[bytes, int] = {}
+    for number, held in enumerate(made.held_out):
+        first = first_with.setdefault(held.tobytes(), number)
+        if first != number:
+            raise InputError(f"fold {number} holds out the same structures as fold {first}; give it once")
+    return made
+
+
+def _numbers(fold: Iterable[int], number: int) -> Held:
+    try:
+        found = np.asarray(fold if isinstance(fold, np.ndarray) else list(fold))
+    except (TypeError, ValueError):
+        found = np.zeros((0, 0))
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        raise InputError(f"fold {number} must be a list of structure numbers, got {fold!r}")
+    return np.sort(found.astype(np.int64))
+
+
 def from_file(path: str | Path, n_structures: int) -> Folds:
     """Folds from a JSON file: a list with one list of held-out structure numbers (from 0) per fold."""
     wanted = "a JSON list of lists of structure numbers"
@@ -135,7 +179,7 @@ def from_file(path: str | Path, n_structures: int) -> Folds:
                     f"structure (0 to {n_structures - 1})"
                 )
     try:
-        return Folds(n_structures, tuple(np.unique(np.array(fold, np.int64)) for fold in content))
+        return written_down(content, n_structures)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

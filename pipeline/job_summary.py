@@ -46,7 +46,8 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
         "best": best,
         "settings": settings,
         "nested": None if nested is None else nested.to_dict(),
-        "folds": job.folds.to_dict() | {"held_out": [len(held) for held in result.folds.held_out]},
+        "folds": job.folds.to_dict()
+        | {"held_out": [len(held) for held in result.folds.held_out], "held_out_again": result.folds.n_repeated},
         "inner_folds": job.inner_folds,
         "dummy": job.dummy,
         "dtype": job.dtype,

@@ -119,6 +119,9 @@ def say_results(ready: Prepared, found: JobResult) -> None:
             f"nested selection: {metric} {found.nested.mean(metric):.4f} ± {found.nested.deviation(metric):.4f} "
             f"over {count(len(found.nested.chosen), 'outer fold')}"
         )
+    if summary["folds"]["file"] is not None and summary["folds"]["held_out_again"]:
+        again = count(summary["folds"]["held_out_again"], "structure")
+        say(f"{again} held out by more than one fold of {summary['folds']['file']}: counted once in each of them")
     for unit in summary["units"]:
         if unit.get("tile_reads"):
             say(

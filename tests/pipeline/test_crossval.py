@@ -125,6 +125,8 @@ def test_an_empirical_prior_is_refused(data: tuple[Corpus, DenseGram]) -> None:
         ({"settings": []}, "settings is empty"),
         ({"settings": [{"round": 3}]}, "no parameter 'round'"),
         ({"settings": {"rounds": 3}}, "settings of rounds must be a list of values to try, got 3"),
+        ({"folds": [[0, 1], [2, 3, 2]]}, "fold 1 holds out structure 2 twice"),
+        ({"folds": [[0.9], [1.2]]}, "fold 0 must be a list of structure numbers"),
         ({"folds": "x"}, "folds must be a number, Folds or lists"),
         ({"folds": None}, "folds must be a number, Folds or lists"),
     ],

@@ -127,6 +127,16 @@ def test_folds_of_every_kind(gramline: Any, job: Path, corpus: Path, tmp_path: P
     assert job.is_file()
 
 
+def test_structures_that_a_fold_file_holds_out_again_are_told(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "folds.json").write_text("[[0, 1, 2], [2, 3], [1, 4]]")
+    options = ["--folds-file", tmp_path / "folds.json", "--learner", "zscore", "--inline", "-o", tmp_path / "run"]
+    found = gramline("cv", corpus, *options)
+    assert found.code == 0, found.err
+    said = f"2 structures held out by more than one fold of {tmp_path / 'folds.json'}: counted once in each of them"
+    assert said in found.out
+    assert gramline("cv", corpus, *options, "--json").json["folds"]["held_out_again"] == 2
+
+
 def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: Path) -> None:
     lines = ["the D", "dog N", "", "a D", "cat N", "", "dogs N", "bark V", ""]
     (tmp_path / "train.conll").write_text("\n".join(lines))
