@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gramline.learners.errors import LabelError
 from gramline.learners.layout import BlockLayout
+from gramline.learners.parameters import is_listed
 
 Indices = NDArray[np.int64]
 Groups = Sequence[int] | Sequence[Sequence[int]]  # group sizes in order, or the rows of each group
@@ -17,7 +18,7 @@ Groups = Sequence[int] | Sequence[Sequence[int]]  # group sizes in order, or the
 
 def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
     """Rows of each group, shape (n_candidates,) each; sizes stand for consecutive rows that use up all of them."""
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
+    if not is_listed(groups):
         raise LabelError(f"groups must list the candidates of every sentence, got {groups!r}")
     given: list[Any] = list(groups)
     if all(isinstance(group, int | np.integer) for group in given):

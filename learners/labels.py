@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gramline.kernels.packing import MISSING
 from gramline.learners.errors import LabelError
 from gramline.learners.operator import GramOperator
+from gramline.learners.parameters import is_listed
 
 Labels = Iterable[Sequence[str | None] | None]  # one sequence per structure
 Codes = NDArray[np.int64]
@@ -49,7 +50,7 @@ def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDA
 
 
 def _flat(lengths: NDArray[np.int64], labels: Labels) -> list[str | None]:
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if not is_listed(labels):
         raise LabelError(f"labels must be one list of strings per structure, got {labels!r}")
     structures = list(labels)
     if len(structures) != len(lengths):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ def is_whole_number(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """A real number of Python or of NumPy; True is none."""
     return is_whole_number(value) or isinstance(value, float | np.floating)
+
+
+def is_listed(value: Any) -> bool:
+    """Several values one after another: a list, an array, a generator.
+
+    Text would fall into characters, bytes into numbers and a mapping into its keys: they are none.
+    """
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
 
 
 def require_whole_number(value: Any, what: str, least: int = 1) -> None:

@@ -22,6 +22,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.gram_checks import check_operator
 from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operator import GramOperator
+from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval_training import HeldOut, Progress, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
@@ -107,7 +108,7 @@ def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Every combination of the given values, in the order of the names."""
     names = list(parameters)
     for name in names:
-        if isinstance(parameters[name], str) or not isinstance(parameters[name], Iterable):
+        if not is_listed(parameters[name]):
             raise InputError(f"settings of {name} must be a list of values to try, got {parameters[name]!r}")
     return [dict(zip(names, values, strict=True)) for values in product(*(list(parameters[name]) for name in names))]
 
@@ -177,7 +178,7 @@ def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed
         return folds
     if isinstance(folds, int | np.integer):
         return k_fold(n_structures, int(folds), seed=seed)
-    if isinstance(folds, str) or not isinstance(folds, Iterable):
+    if not is_listed(folds):
         raise InputError(f"folds must be a number, Folds or lists of held-out structures, got {folds!r}")
     return written_down(folds, n_structures)
 
@@ -207,7 +208,7 @@ def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
 
 def _gold(lengths: NDArray[np.int64], labels: Sequence[Sequence[str | None] | None]) -> list[list[str | None]]:
     """One list of labels per structure; a structure of None has none at all."""
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if not is_listed(labels):
         raise InputError(f"labels must be one list of strings per structure, got {labels!r}")
     given = list(labels)
     if len(given) != len(lengths):

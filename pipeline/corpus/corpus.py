@@ -7,7 +7,7 @@ column (a group, a source) is carried along and decides no number.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.packing import Offsets, Packed
+from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.fingerprint import fingerprint
 from gramline.pipeline.corpus.flat import FlatCorpus, check_types, column_array, flatten, list_offsets
 from gramline.pipeline.corpus.labeling import label_columns, prior_column
@@ -350,7 +351,7 @@ def _odd_one(values: Sequence[Any]) -> int:
 
 
 def _structures(given: Iterable[Any], what: str) -> Iterable[Any]:
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+    if not is_listed(given):
         raise CorpusError(f"{what} must be a list of structures, got {type(given).__name__}")
     return given
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.packing import Offsets
+from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.names import lists
 from gramline.pipeline.corpus.tokens import listed
 from gramline.pipeline.errors import CorpusError
@@ -73,7 +74,7 @@ def links_column(starts: Offsets, counts: Offsets, targets: Offsets) -> pa.Array
 
 
 def _one_each(rows: Iterable[Any], starts: Offsets, what: str) -> Sequence[Any]:
-    if isinstance(rows, str) or not isinstance(rows, Iterable):
+    if not is_listed(rows):
         raise CorpusError(f"{what} must be a list with one entry per structure, got {type(rows).__name__}")
     found = rows if isinstance(rows, (list, tuple)) else list(rows)
     if len(found) != len(starts) - 1:

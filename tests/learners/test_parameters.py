@@ -16,7 +16,7 @@ from gramline.learners import (
     LabelingPerceptron,
     RankingPerceptron,
 )
-from gramline.learners.errors import LearnerParameterError
+from gramline.learners.errors import LabelError, LearnerParameterError
 from gramline.learners.estimator import Learner
 from gramline.pipeline import Corpus
 
@@ -94,3 +94,8 @@ def test_a_flag_is_true_or_false(kind: type[Learner], name: str, value: Any) -> 
 def test_flags_of_python_and_numpy_are_taken(kind: type[Learner], name: str, value: Any) -> None:
     state, _ = fitted(kind(**{name: value})).to_state()
     assert state["params"][name] is bool(value)
+
+
+def test_labels_by_name_are_no_list_of_them() -> None:
+    with pytest.raises(LabelError, match=r"^labels must be one list of strings per structure, got {0: "):
+        LabelingPerceptron().fit(GRAM, dict(enumerate(LABELS)))  # type: ignore[arg-type]

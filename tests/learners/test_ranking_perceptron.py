@@ -200,6 +200,9 @@ def test_wrong_input_is_refused():
         RankingPerceptron().fit(gram, [[0, 4]])
     with pytest.raises(LabelError, match="group 0 names row -1"):
         RankingPerceptron().fit(gram, [[0, -1]])
+    for strange in ({2: "first", 1: "second"}, b"\2\2"):
+        with pytest.raises(LabelError, match="groups must list the candidates of every sentence, got "):
+            RankingPerceptron().fit(gram, strange)
     with pytest.raises(LabelError, match="groups must list the candidates of every sentence, got None"):
         RankingPerceptron().fit(gram, None)
     with pytest.raises(LabelError, match="group 0 must list row numbers"):

@@ -127,6 +127,8 @@ def test_an_empirical_prior_is_refused(data: tuple[Corpus, DenseGram]) -> None:
         ({"settings": {"rounds": 3}}, "settings of rounds must be a list of values to try, got 3"),
         ({"folds": [[0, 1], [2, 3, 2]]}, "fold 1 holds out structure 2 twice"),
         ({"folds": [[0.9], [1.2]]}, "fold 0 must be a list of structure numbers"),
+        ({"settings": {"rounds": {1: "few", 9: "many"}}}, "settings of rounds must be a list of values to try, got {"),
+        ({"folds": {0: [1, 2], 1: [3]}}, "folds must be a number, Folds or lists"),
         ({"folds": "x"}, "folds must be a number, Folds or lists"),
         ({"folds": None}, "folds must be a number, Folds or lists"),
     ],

@@ -28,6 +28,8 @@ REFUSED = {
     "empty corpus": (sequences([]), "the corpus is empty"),
     "empty structure": (sequences([["a"], []]), "structure 1 is empty"),
     "not a list": (sequences("abc"), "X must be a list of structures, got str"),
+    "bytes": (sequences(b"abc"), "X must be a list of structures, got bytes"),
+    "children by number": (trees([["a"]], {0: [[]]}), "children must be a list with one entry per structure, got dict"),
     "children are missing": (trees([["a"]], None), "children must be a list with one entry per structure, got None"),
     "edges are missing": (dags([["a"]], None), "edges must be a list with one entry per structure, got NoneType"),
     "sentences are missing": (lambda: Corpus.from_tagged(None), "sentences must be a list of structures, got None"),
