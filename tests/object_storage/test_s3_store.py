@@ -21,8 +21,9 @@ from gramline.pipeline.cli.main import run
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.executors.attempt import attempt
 from gramline.pipeline.model import Model
-from gramline.pipeline.object_store import open_bucket
+from gramline.pipeline.object_store import folders, open_bucket
 from gramline.pipeline.store import TileStore
+from gramline.pipeline.stray_segments import sweep_segments
 from gramline.pipeline.task import compute_tile
 
 CORPUS = corpus(8)
@@ -122,6 +123,21 @@ def test_of_appends_at_once_none_is_lost(url: str) -> None:
     assert gram.status().n_segments == 4
     assert gram.shape[0] == CORPUS.n_positions + sum(new.n_positions for new in more)
     assert verify_gram(url).is_good
+
+
+def test_what_a_killed_append_left_is_swept(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_gram(KERNEL, CORPUS, url, block_rows=10)
+    with monkeypatch.context() as patched:
+        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            append_gram(url, corpus(3, seed=5))
+    whole = append_gram(url, corpus(3, seed=5)).to_numpy()
+    assert len(folders(open_bucket(url), "rows/")) == 3
+    assert sweep_segments(url) == 0
+    assert sweep_segments(url, older_than=-60) > 10
+    assert len(folders(open_bucket(url), "rows/")) == 2
+    assert verify_gram(url).is_good
+    np.testing.assert_array_equal(StoredGram.open(url).to_numpy(), whole)
 
 
 def test_a_tile_that_the_server_denies_is_missing_and_never_a_number(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,15 @@ def test_verify_finds_damage_and_repairs_it(gramline: Any, gram: Path) -> None:
     assert (repaired.code, repaired.err) == (0, "")
     assert repaired.out.endswith(f"{gram}: all 10 tiles are good, 1 tile computed again\n")
     assert gramline("gram", "verify", gram, "--inline").code == 0
+
+
+def test_repair_tells_what_it_removed(gramline: Any, gram: Path) -> None:
+    leftover = gram / "tiles" / "c" / "0" / "0.456.partial"
+    leftover.write_bytes(b"half")
+    os.utime(leftover, (0, 0))
+    repaired = gramline("gram", "verify", gram, "--inline", "--repair")
+    assert (repaired.code, leftover.exists()) == (0, False)
+    assert repaired.out == f"{gram}: all 10 tiles are good, 1 leftover of killed writers removed\n"
 
 
 def test_append_computes_only_what_is_new(gramline: Any, gram: Path, tmp_path: Path) -> None:
