@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -68,9 +70,7 @@ class KernelLabeler(Estimator):
         if learner.learns_from == "corpus":
             learner.fit(corpus)
         else:
-            kernel = self._required_kernel()
-            with TemporaryDirectory(prefix="gramline-") as folder:
-                learner.fit(self._gram(kernel, corpus, Path(folder)), corpus.labels)
+            learner.fit(self._gram(self._required_kernel(), corpus), corpus.labels)
         self.learner_ = learner
         self.model_ = Model.of(learner, corpus, self.kernel)
         self.classes_ = self.model_.label_names
@@ -108,12 +108,19 @@ class KernelLabeler(Estimator):
         labeler.classes_ = model.label_names
         return labeler
 
-    def _gram(self, kernel: Kernel, corpus: Corpus, folder: Path) -> GramOperator:
+    def _gram(self, kernel: Kernel, corpus: Corpus) -> GramOperator:
+        """In memory, in the given store, or in a temporary one that lives as long as a learner holds the matrix."""
         n_rows = corpus.n_positions if kernel.per_position else len(corpus)
         if self.store is None and 8 * n_rows**2 <= DENSE_LIMIT_BYTES:
             return DenseGram.of(kernel, corpus, block_rows=self.block_rows)
-        target = folder / "training.gram.zarr" if self.store is None else self.store
-        return build_gram(kernel, corpus, target, client=self.client, block_rows=self.block_rows)
+        if self.store is not None:
+            return build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
+        with ExitStack() as folder:
+            path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
+            gram = build_gram(kernel, corpus, path, client=self.client, block_rows=self.block_rows)
+            # A Gaussian-process labeler factors it again when it predicts.
+            weakref.finalize(gram, folder.pop_all().close)
+        return gram
 
     def _required_kernel(self) -> Kernel:
         if self.kernel is None:

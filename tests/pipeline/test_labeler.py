@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +14,7 @@ from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.errors import LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
+from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.labeling_perceptron import LabelingPerceptron
 from gramline.learners.operator import DenseGram
 from gramline.pipeline import labeler as labeler_module
@@ -84,6 +86,22 @@ def test_a_gram_too_large_for_memory_goes_to_a_temporary_store(monkeypatch: pyte
     assert labeler().fit(X, Y).predict(NEW)[0] == ["D", "N", "V"]
     assert len(built) == 1
     assert not built[0].exists()
+
+
+def test_a_temporary_store_stays_as_long_as_the_labeler_needs_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    memory = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
+    monkeypatch.setattr(labeler_module, "DENSE_LIMIT_BYTES", 100)
+    fitted = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
+    assert len(list(tmp_path.glob("gramline-*"))) == 1
+    assert_close(np.concatenate(fitted.predict_scores(NEW)), np.concatenate(memory.predict_scores(NEW)))
+    fitted.save(tmp_path / "model.zarr")
+    del fitted
+    assert list(tmp_path.glob("gramline-*")) == []
+    again = KernelLabeler.load(tmp_path / "model.zarr")
+    assert_close(np.concatenate(again.predict_scores(NEW)), np.concatenate(memory.predict_scores(NEW)))
 
 
 def test_scikit_learn_can_handle_it() -> None:
