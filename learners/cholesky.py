@@ -109,12 +109,15 @@ def cholesky(
         upper, info = lapack.dpotrf(lower.T, lower=0, clean=0, overwrite_a=1)
         if info > 0:
             row = info - 1
-            raise not_positive_definite(int(chosen[row]), _pivot(upper, matrix, chosen, factors, shifts, row))
+            raise not_positive_definite(row, _pivot(upper, matrix, chosen, factors, shifts, row))
     return CholeskyFactor(lower)
 
 
 def not_positive_definite(row: int, pivot: float) -> NotPositiveDefiniteError:
-    """The error for a pivot that is not positive; the learner adds which jitter or scale would do."""
+    """The error for a pivot that is not positive; the learner adds which jitter or scale would do.
+
+    `row` counts among the rows that were to be factored, whichever of the Gram they are.
+    """
     return NotPositiveDefiniteError(
         f"the matrix to factor is not positive definite: pivot {pivot:.3g} at row {row}; "
         "is the kernel positive semidefinite?",

@@ -142,7 +142,7 @@ class GaussianProcessLabeler(Learner):
             inference = Inference(covariance, tokens, weights, scales, self._normalizer())
             training = maximise(inference, self.max_sweeps, self.tolerance, search, progress, kernel)
         except NotPositiveDefiniteError as error:
-            raise _advised(error, covariance, tokens) from None
+            raise _advised(error, covariance, tokens, int(rows[error.row])) from None
         q = inference.posterior
         if kernel is not None:
             gram, self.kernel_parameters_ = kernel.gram, kernel.gram.parameters()
@@ -366,14 +366,14 @@ def _label_weights(gram: GramOperator, n_labels: int) -> Matrix:
 
 
 def _advised(
-    error: NotPositiveDefiniteError, covariance: Covariance, tokens: LabeledTokens
+    error: NotPositiveDefiniteError, covariance: Covariance, tokens: LabeledTokens, row: int
 ) -> NotPositiveDefiniteError:
-    """The same error with the jitter or the scale that would do."""
+    """The same error with the row of the Gram, and the jitter or the scale that would do."""
     lowest = min(smallest_eigenvalue(covariance), -np.finfo(float).tiny)
     return NotPositiveDefiniteError(
-        f"the Gram matrix is not positive semidefinite: pivot {error.pivot:.3g} at row {error.row}, smallest "
+        f"the Gram matrix is not positive semidefinite: pivot {error.pivot:.3g} at row {row}, smallest "
         f"eigenvalue about {lowest:.3g}; jitter={-1.1 * lowest:.2g} would do, or, if that is only rounding, "
         f"a scale below {0.9 / (-lowest * tokens.group_sizes.max()):.2g}",
-        error.row,
+        row,
         error.pivot,
     )

@@ -104,7 +104,8 @@ def newton_direction(inference: Inference, tolerance: float = RESIDUALS[-1]) -> 
         image = direction + roots.transposed(respond(inference, roots.times(direction)).scores)
         curvature = float((direction * image).sum())
         if not curvature > 0:
-            raise not_positive_definite(int(np.abs(direction).max(axis=1).argmax()), curvature)
+            token = int(np.abs(direction).max(axis=1).argmax())
+            raise not_positive_definite(int(inference.tokens.groups[token]), curvature)
         length = norm / curvature
         solution += length * direction
         residual -= length * image

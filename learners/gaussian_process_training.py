@@ -100,6 +100,7 @@ def _newton_steps(inference: Inference, tolerance: float) -> None:
         if gain <= max(0.01 * tolerance * abs(inference.elbo()), 0.02 * largest):
             break
     # A K with negative eigenvalues has no maximum; the means then run along one of them.
-    smallest = inference.posterior.quadratic.min(initial=0.0)
+    q = inference.posterior
+    smallest = q.quadratic.min(initial=0.0)
     if smallest < -1e-9 * abs(inference.elbo()):
-        raise not_positive_definite(int(abs(inference.posterior.dual).max(axis=1).argmax()), float(smallest))
+        raise not_positive_definite(int((q.dual * q.mean).min(axis=1).argmin()), float(smallest))

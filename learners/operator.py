@@ -69,7 +69,8 @@ class GramOperator(Protocol):
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: NDArray[np.int64] | None = None) -> Factor:
         """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale); symmetric Grams only.
 
-        `scale` has shape (n,), `shift` is a number or has shape (n,), where n = len(rows), or all rows.
+        `scale` has shape (n,), `shift` is a number or has shape (n,), where n = len(rows), or all rows. The row of a
+        NotPositiveDefiniteError counts among these n.
         """
         ...
 

@@ -12,7 +12,7 @@ from gram_samples import KERNEL, WITH_PRIOR, corpus
 from tolerances import assert_close
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.errors import LearnerError
+from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.operator import DenseGram, GramOperator
 from gramline.pipeline import Corpus, build_gram
 
@@ -135,6 +135,9 @@ def test_cholesky_solves(make: Make) -> None:
     )
     with pytest.raises(LearnerError, match="only a s"):
         make(KERNEL, ROWS, COLS).cholesky(np.ones(3))
+    with pytest.raises(NotPositiveDefiniteError) as caught:
+        gram.cholesky(scale, np.array([2.0, 2.0, -1e9, 2.0]), rows)
+    assert caught.value.row == 2  # among those four
 
 
 def test_labels_and_priors(make: Make) -> None:

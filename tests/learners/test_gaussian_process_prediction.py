@@ -245,3 +245,14 @@ def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(strength: f
     mended = GaussianProcessLabeler(jitter=jitter).fit(DenseGram(bad, LENGTHS), LABELS)
     assert np.isfinite(mended.elbo_trace_).all()
     assert mended.elbo_ > mended.elbo_trace_[0]
+
+
+@pytest.mark.parametrize(("others", "strength"), [(1.0, 5.0), (-1e-3, 0.5)], ids=["factor", "means"])
+def test_the_row_of_a_bad_pivot_is_that_of_the_gram(others: float, strength: float) -> None:
+    """Unlabeled positions before it do not count it away."""
+    bad = others * np.eye(N)
+    bad[11, 11] = -strength
+    labels = [[None, *row[1:]] for row in LABELS]
+    with pytest.raises(NotPositiveDefiniteError, match="at row 11, smallest") as caught:
+        GaussianProcessLabeler().fit(DenseGram(bad, LENGTHS), labels)
+    assert caught.value.row == 11
