@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gramline.learners.cholesky import not_positive_definite
 from gramline.learners.gaussian_process_hyperparameters import ScaleSearch
 from gramline.learners.gaussian_process_inference import Inference, Matrix
@@ -13,6 +15,7 @@ from gramline.learners.gaussian_process_means import update_means
 
 Progress = Callable[[int, float], None]  # called after every sweep with its number, from 1, and the bound
 
+FAR = 1e4  # a mean prior variance above it, or below its inverse, is no place to start a search
 FIRST_GUESSES = 6  # of the scale, before the first sweep
 NEWTON_STEPS = 10  # per sweep at most; they are cheap beside the factorisations
 
@@ -38,6 +41,8 @@ def maximise(
 
     Parameters of the kernel take a step after every sweep but the first, as long as they move.
     """
+    if search is not None:
+        _come_within_reach(inference)
     _newton_steps(inference, tolerance)
     if search is not None:
         _find_scale(inference, tolerance)
@@ -72,6 +77,18 @@ def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None)
         inference.update_precision(j, compare=factors is None)
     _newton_steps(inference, tolerance)
     inference.update_coupling_variances()
+
+
+def _come_within_reach(inference: Inference) -> None:
+    """A search that would start from prior variances far from any score starts from a mean of 1 instead.
+
+    Its steps are bounded, and from far above most of them lower the bound: it would give up on the way.
+    """
+    q, prior = inference.posterior, inference.covariance.diagonal()
+    typical = float((q.scale * inference.weights**2 * prior[:, None]).mean())
+    if typical > np.finfo(float).tiny and not 1 / FAR <= typical <= FAR:
+        _rescale(inference, np.full(len(q.scale), 1 / typical))
+        inference.refresh()
 
 
 def _find_scale(inference: Inference, tolerance: float) -> None:

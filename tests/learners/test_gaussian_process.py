@@ -247,6 +247,19 @@ def test_a_learned_scale_has_no_slope_left(start: float) -> None:
     assert model.elbo_ > max(neighbours)
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e6, 1e30])
+@pytest.mark.parametrize("kind", ["shared", "per_label"])
+def test_a_learned_scale_does_not_hang_on_the_unit_of_the_gram(kind: Any, unit: float) -> None:
+    table = np.random.default_rng(2).dirichlet(np.ones(3), N)
+    one, other = (
+        GaussianProcessLabeler(learn_scale=kind).fit(gram_of(factor * GRAM, row_prior=table), labels_of(BY_PLACE))
+        for factor in (1.0, unit)
+    )
+    assert other.converged_
+    assert other.elbo_ == pytest.approx(one.elbo_, rel=1e-3)
+    np.testing.assert_allclose(other.scale_ * unit, one.scale_, rtol=0.1, atol=1e-4)
+
+
 def test_scales_of_their_own_are_at_least_as_good() -> None:
     shared, own = (fit(BY_PLACE, learn_scale=kind, tolerance=1e-8) for kind in ("shared", "per_label"))
     assert own.elbo_ > shared.elbo_ - 1e-6
