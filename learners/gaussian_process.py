@@ -13,7 +13,6 @@ from gramline.learners.cholesky import Factor
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process_covariance import (
-    Covariance,
     ExactCovariance,
     distinct_rows,
     smallest_eigenvalue,
@@ -134,15 +133,16 @@ class GaussianProcessLabeler(Learner):
         self.label_weights_ = _label_weights(gram, len(names))
         self.uniform_prior_ = gram.row_prior is None
         weights = self._weights(gram.row_prior, gram.shape[0])[rows]
-        covariance = self._covariance(gram, rows)
+        exact = ExactCovariance(gram, rows, float(self.jitter))
         search = None if self.learn_scale is None else ScaleSearch(shared=self.learn_scale == "shared")
         kernel = KernelSearch(_tunable(gram), rows, float(self.jitter)) if self.learn_kernel else None
         try:
+            covariance = exact if self.approximation is None else self._low_rank(exact)
             scales = np.full(len(names), float(self.scale))
             inference = Inference(covariance, tokens, weights, scales, self._normalizer())
             training = maximise(inference, self.max_sweeps, self.tolerance, search, progress, kernel)
         except NotPositiveDefiniteError as error:
-            raise _advised(error, covariance, tokens, int(rows[error.row])) from None
+            raise self._advised(error, exact, tokens) from None
         q = inference.posterior
         if kernel is not None:
             gram, self.kernel_parameters_ = kernel.gram, kernel.gram.parameters()
@@ -154,7 +154,6 @@ class GaussianProcessLabeler(Learner):
         self.sweeps_, self.converged_, self.n_distinct_ = training.sweeps, training.converged, len(rows)
         if isinstance(covariance, LowRankCovariance):
             self._keep_landmarks(covariance, rows, inference)
-            exact = ExactCovariance(gram, rows, float(self.jitter))
             scaled = np.sqrt(q.scale) * weights
             self.approximation_report_ = approximation_report(exact, covariance, scaled, q.dual, q.precision)
         else:
@@ -259,15 +258,29 @@ class GaussianProcessLabeler(Learner):
 
     # --- pieces ------------------------------------------------------------------------------------------------
 
-    def _covariance(self, gram: GramOperator, rows: NDArray[np.int64]) -> ExactCovariance | LowRankCovariance:
-        if self.approximation is None:
-            return ExactCovariance(gram, rows, float(self.jitter))
+    def _low_rank(self, exact: ExactCovariance) -> LowRankCovariance:
+        """The jitter stays outside of the rank, unless it is what makes C positive semidefinite."""
         assert self.rank is not None
+        plain = ExactCovariance(exact.gram, exact.rows)
+        try:
+            return LowRankCovariance(pivoted_cholesky(plain.column, plain.diagonal(), int(self.rank)), exact.jitter)
+        except NotPositiveDefiniteError:
+            if not exact.jitter:
+                raise
+            return LowRankCovariance(pivoted_cholesky(exact.column, exact.diagonal(), int(self.rank)))
 
-        def column(chosen: int) -> Matrix:
-            return submatrix(gram, rows, rows[chosen : chosen + 1])[:, 0]
-
-        return LowRankCovariance(pivoted_cholesky(column, gram.diagonal()[rows], int(self.rank)), float(self.jitter))
+    def _advised(
+        self, error: NotPositiveDefiniteError, exact: ExactCovariance, tokens: LabeledTokens
+    ) -> NotPositiveDefiniteError:
+        """The same error with the row of the Gram, and the jitter or the scale that would do."""
+        row, lowest = int(exact.rows[error.row]), min(smallest_eigenvalue(exact), -np.finfo(float).tiny)
+        scale = f", or, if that is only rounding, a scale below {0.9 / (-lowest * tokens.group_sizes.max()):.2g}"
+        return NotPositiveDefiniteError(
+            f"the Gram matrix is not positive semidefinite: pivot {error.pivot:.3g} at row {row}, smallest eigenvalue "
+            f"about {lowest:.3g}; jitter={-1.1 * lowest:.2g} would do" + (scale if self.approximation is None else ""),
+            row,
+            error.pivot,
+        )
 
     def _keep_landmarks(self, covariance: LowRankCovariance, rows: NDArray[np.int64], inference: Inference) -> None:
         q, found = inference.posterior, covariance.decomposition
@@ -363,17 +376,3 @@ def _label_weights(gram: GramOperator, n_labels: int) -> Matrix:
             "leave label_kernel out"
         )
     return np.sqrt(diagonal)
-
-
-def _advised(
-    error: NotPositiveDefiniteError, covariance: Covariance, tokens: LabeledTokens, row: int
-) -> NotPositiveDefiniteError:
-    """The same error with the row of the Gram, and the jitter or the scale that would do."""
-    lowest = min(smallest_eigenvalue(covariance), -np.finfo(float).tiny)
-    return NotPositiveDefiniteError(
-        f"the Gram matrix is not positive semidefinite: pivot {error.pivot:.3g} at row {row}, smallest "
-        f"eigenvalue about {lowest:.3g}; jitter={-1.1 * lowest:.2g} would do, or, if that is only rounding, "
-        f"a scale below {0.9 / (-lowest * tokens.group_sizes.max()):.2g}",
-        row,
-        error.pivot,
-    )

@@ -70,6 +70,10 @@ class ExactCovariance:
         block[chosen, np.arange(len(chosen))] += self.jitter
         return block
 
+    def column(self, place: int) -> Matrix:
+        """C[:, place], shape (n,)."""
+        return self.columns(np.array([place]))[:, 0]
+
     def factor(self, scale: Matrix) -> Factor:
         return self.gram.cholesky(scale, 1.0 + self.jitter * scale**2, self.rows)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from gramline.learners.cholesky import cholesky
+from gramline.learners.cholesky import cholesky, not_positive_definite
 from gramline.learners.gaussian_process_covariance import Covariance, row_blocks
 from gramline.learners.operator import GramOperator
 
@@ -22,6 +22,8 @@ Indices = NDArray[np.int64]
 
 SUBSET = 500  # positions on which an approximation is compared with the exact covariance
 NOTHING_LEFT = 1e-12  # residual, relative to the largest diagonal entry, at which the rank is complete
+
+TOO_NEGATIVE = 1e-3  # of a residual, relative likewise
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,12 @@ class PivotedCholesky:
 
 
 def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: int) -> PivotedCholesky:
-    """Greedy pivots: always the position that is explained worst. `column(i)` is C[:, i]; k <= rank are read."""
-    residual = diagonal.copy()
+    """Greedy pivots: always the position that is explained worst. `column(i)` is C[:, i]; k <= rank are read.
+
+    A diagonal that is explained more than whole, beyond rounding in single precision, is that of no positive
+    semidefinite C.
+    """
+    residual = _left(diagonal, diagonal)
     rank = min(rank, len(diagonal))
     basis = np.zeros((len(diagonal), rank))
     pivots: list[int] = []
@@ -52,10 +58,18 @@ def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: in
         fresh = (column(pivot) - basis[:, :k] @ basis[pivot, :k]) / np.sqrt(residual[pivot])
         fresh[pivots] = 0.0
         basis[:, k] = fresh
-        residual = np.maximum(residual - fresh**2, 0.0)
+        residual = _left(residual - fresh**2, diagonal)
         pivots.append(pivot)
         residual[pivots] = 0.0
     return PivotedCholesky(basis[:, : len(pivots)].copy(), np.array(pivots, np.int64), residual)
+
+
+def _left(residual: Matrix, diagonal: Matrix) -> Matrix:
+    """The residual without what rounding made negative."""
+    worst = int(residual.argmin())
+    if residual[worst] < -TOO_NEGATIVE * np.abs(diagonal).max():
+        raise not_positive_definite(worst, float(residual[worst]))
+    return np.maximum(residual, 0.0)
 
 
 class LowRankFactor:

@@ -152,3 +152,11 @@ def test_pivoting_stops_at_the_rank_of_the_matrix() -> None:
     assert_close(found.basis @ found.basis.T, thin @ thin.T)
     nothing = pivoted_cholesky(lambda _: np.zeros(3), np.zeros(3), 3)
     assert nothing.basis.shape == (3, 0)
+
+
+def test_pivoting_refuses_what_is_not_positive_semidefinite() -> None:
+    bad = GRAM - 0.5 * np.diagonal(GRAM).max() * np.eye(N)
+    with pytest.raises(NotPositiveDefiniteError, match="pivot -"):
+        pivoted_cholesky(lambda i: bad[:, i], np.diagonal(bad).copy(), N)
+    with pytest.raises(NotPositiveDefiniteError, match="at row 1;"):
+        pivoted_cholesky(lambda _: np.zeros(2), np.array([0.0, -1.0]), 1)

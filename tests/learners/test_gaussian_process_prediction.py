@@ -234,15 +234,16 @@ def test_grams_and_labels_are_checked() -> None:
 
 
 @pytest.mark.parametrize("strength", [1.0, 30.0])
-def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(strength: float) -> None:
+@pytest.mark.parametrize("low", [{}, {"approximation": "nystrom", "rank": N}], ids=["exact", "low rank"])
+def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(low: dict[str, Any], strength: float) -> None:
     direction = np.linalg.eigh(GRAM)[1][:, -1]
     bad = strength * (GRAM - 40.0 * np.outer(direction, direction))
     lowest = np.linalg.eigvalsh(bad)[0]
     with pytest.raises(NotPositiveDefiniteError, match=r"pivot -.* at row .*jitter=.* would do") as caught:
-        GaussianProcessLabeler().fit(DenseGram(bad, LENGTHS), LABELS)
+        GaussianProcessLabeler(**low).fit(DenseGram(bad, LENGTHS), LABELS)
     jitter = float(str(caught.value).split("jitter=")[1].split(" ")[0])
     assert -lowest <= jitter <= -1.3 * lowest
-    mended = GaussianProcessLabeler(jitter=jitter).fit(DenseGram(bad, LENGTHS), LABELS)
+    mended = GaussianProcessLabeler(jitter=jitter, **low).fit(DenseGram(bad, LENGTHS), LABELS)
     assert np.isfinite(mended.elbo_trace_).all()
     assert mended.elbo_ > mended.elbo_trace_[0]
 
