@@ -175,7 +175,7 @@ def approximation_report(
     """
     subset = np.sort(np.random.default_rng(0).permutation(exact.n_rows)[:SUBSET])
     true, near = exact.columns(subset), approximate.columns(subset)
-    diagonal = exact.diagonal()
+    diagonal = np.maximum(exact.diagonal(), np.finfo(float).tiny)  # of a Gram of zeros nothing is missing
     variance_error = 0.0
     for j in range(dual.shape[1]):
         spread = np.sqrt(precision[subset, j]) * weights[subset, j]

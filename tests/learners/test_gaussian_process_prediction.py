@@ -233,6 +233,14 @@ def test_grams_and_labels_are_checked() -> None:
         fit().predict(DenseGram(CROSS[:4], [4], NEW_LENGTHS))
 
 
+def test_a_gram_of_zeros_has_a_low_rank_of_none() -> None:
+    nothing = DenseGram(np.zeros((N, N)), LENGTHS)
+    low = GaussianProcessLabeler(approximation="nystrom", rank=3).fit(nothing, LABELS)
+    assert low.approximation_report_["rank"] == 0
+    assert low.approximation_report_["trace_residual"] == low.approximation_report_["kernel_error"] == 0
+    assert_close(low.predict_proba(nothing), GaussianProcessLabeler().fit(nothing, LABELS).predict_proba(nothing))
+
+
 @pytest.mark.parametrize("strength", [1.0, 30.0])
 @pytest.mark.parametrize("low", [{}, {"approximation": "nystrom", "rank": N}], ids=["exact", "low rank"])
 def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(low: dict[str, Any], strength: float) -> None:
