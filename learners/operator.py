@@ -108,6 +108,8 @@ class DenseGram:
             )
         if self.matrix.dtype.kind not in "fiub" or not np.isfinite(self.matrix).all():
             raise LearnerError("the matrix contains a value that is not a finite number")
+        if self.matrix.dtype not in (np.float32, np.float64):
+            self.matrix = self.matrix.astype(np.float64)  # what compiled loops and differences of entries can take
         if self.layout.is_symmetric:
             _check_symmetric(self.matrix)
         self.kernel: Kernel | None = None  # known when `of` made the matrix
@@ -122,6 +124,8 @@ class DenseGram:
             raise LearnerError(
                 f"col_diagonal has shape {self._col_diagonal.shape}, but there are {self.shape[1]} columns"
             )
+        if self._col_diagonal is not None and not np.isfinite(self._col_diagonal).all():
+            raise LearnerError("col_diagonal contains a value that is not a finite number")
 
     @classmethod
     def of(

@@ -76,6 +76,14 @@ def test_a_computed_gram_skips_what_meets_only_zeros() -> None:
     assert_close(product[:, 1], KERNEL.gram(TRAIN, NEW)[3])
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.float16, np.longdouble, ">f8", np.float32])
+def test_a_matrix_of_any_real_numbers_can_be_factored(dtype: Any) -> None:
+    matrix = np.eye(3) + np.eye(3, k=1) + np.eye(3, k=-1)
+    gram = DenseGram(matrix.astype(dtype), [3])
+    assert_close(gram.matmul(np.eye(3)), matrix)
+    assert_close(gram.cholesky(np.ones(3)).solve(np.eye(3)), np.linalg.inv(matrix + np.eye(3)))
+
+
 def test_refusals_say_what_and_where() -> None:
     with pytest.raises(LearnerError, match=r"shape \(2, 2\), but the lengths add up to \(3, 3\)"):
         DenseGram(np.eye(2), [1, 2])
@@ -91,6 +99,8 @@ def test_refusals_say_what_and_where() -> None:
         DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.6], [0.5, 0.5]])
     with pytest.raises(KernelError, match=r"label_kernel is not positive semidefinite .smallest eigenvalue -1"):
         DenseGram(np.eye(2), [2], label_kernel=[[1, 2], [2, 1]])
+    with pytest.raises(LearnerError, match="col_diagonal contains a value that is not a finite number"):
+        DenseGram(np.eye(2), [2], [2], col_diagonal=[1.0, np.nan])
     with pytest.raises(LearnerError, match="the label 'a' is listed twice"):
         DenseGram(np.eye(2), [2], label_names=["a", "b", "a"])
     with pytest.raises(LearnerError, match="not a finite number"):
