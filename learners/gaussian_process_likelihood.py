@@ -24,13 +24,21 @@ def neighbour_labels(codes: Indices, lengths: Indices, offsets: tuple[int, ...])
 
     MISSING where the neighbour is outside the structure or has no label.
     """
-    structure = np.repeat(np.arange(len(lengths)), lengths)
     found = np.full((len(codes), len(offsets)), MISSING, np.int64)
     for column, offset in enumerate(offsets):
-        here = np.arange(max(0, -offset), min(len(codes), len(codes) - offset))
-        inside = here[structure[here] == structure[here + offset]]
-        found[inside, column] = codes[inside + offset]
+        here, there = neighbours(lengths, offset)
+        found[here, column] = codes[there]
     return found
+
+
+def neighbours(lengths: Indices, offset: int) -> tuple[Indices, Indices]:
+    """(positions whose neighbour at the offset is in their own structure, those neighbours), in order."""
+    structure = np.repeat(np.arange(len(lengths)), lengths)
+    n = len(structure)
+    reach = max(-n, min(offset, n))  # what is farther away meets nothing either, and fits into an integer
+    here = np.arange(max(0, -reach), min(n, n - reach))
+    here = here[structure[here] == structure[here + reach]]
+    return here, here + reach
 
 
 def softmax(scores: Matrix) -> tuple[Matrix, Matrix]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from gramline.learners.errors import LearnerParameterError
 from gramline.learners.parameters import is_number, is_whole_number, require_whole_number
 
 NAMED_OFFSETS: dict[str, tuple[int, ...]] = {"GPSL1": (-1,), "GPSL2": (-1, 1), "GPSL4": (-2, -1, 1, 2)}
+LARGEST = float(np.finfo(float).max)  # a whole number of Python may be beyond it
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "bound": ("expected", "jensen"),
@@ -29,9 +30,9 @@ def named_offsets(offsets: Sequence[int] | str) -> tuple[int, ...]:
                 f"offsets must be numbers or one of {', '.join(NAMED_OFFSETS)}, got {offsets!r}"
             )
         return NAMED_OFFSETS[offsets.upper()]
-    if not isinstance(offsets, Iterable):
+    if not isinstance(offsets, Sequence | np.ndarray):
         raise LearnerParameterError(f"offsets must be a list of whole numbers, got {offsets!r}")
-    found = tuple(offsets)
+    found: tuple[Any, ...] = tuple(offsets)
     if not all(map(is_whole_number, found)):
         raise LearnerParameterError(f"offsets must be whole numbers, got {found}")
     if 0 in found:
@@ -45,9 +46,9 @@ def check_parameters(params: Mapping[str, Any]) -> tuple[int, ...]:
     """The offsets, after checking every parameter of the labeler."""
     offsets = named_offsets(params["offsets"])
     for key in ("scale", "tolerance", "refinement_tolerance"):
-        if not (is_number(params[key]) and 0 < params[key] < np.inf):
+        if not (is_number(params[key]) and 0 < params[key] <= LARGEST):
             raise LearnerParameterError(f"{key} must be a positive number, got {params[key]!r}")
-    if not (is_number(params["jitter"]) and 0 <= params["jitter"] < np.inf):
+    if not (is_number(params["jitter"]) and 0 <= params["jitter"] <= LARGEST):
         raise LearnerParameterError(f"jitter must be a number of at least 0, got {params['jitter']!r}")
     for key, allowed in CHOICES.items():
         if params[key] not in allowed:

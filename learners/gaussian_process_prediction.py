@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gramline.learners.cholesky import Factor
 from gramline.learners.gaussian_process_covariance import Covariance, row_blocks
+from gramline.learners.gaussian_process_likelihood import neighbours
 from gramline.learners.gaussian_process_normalizer import Normalizer
 from gramline.learners.operator import GramOperator
 from gramline.learners.tiled_cholesky import TiledFactor
@@ -117,21 +118,16 @@ def refine(
     hang on what else is predicted.
     """
     structure = np.repeat(np.arange(len(lengths)), lengths)
-    places = []
-    for offset in couplings.offsets:
-        here = np.arange(max(0, -offset), min(len(means), len(means) - offset))
-        places.append(here[structure[here] == structure[here + offset]])
+    places = [neighbours(lengths, offset) for offset in couplings.offsets]
     near_means, near_variances = means.copy(), variances.copy()
     probabilities = normalizer.evaluate(means, variances).probabilities
     change = np.where(np.asarray(lengths) > 0, np.inf, 0.0)  # of every structure, in its last sweep
     iterations = 0
     while (change > tolerance).any() and iterations < max_iterations:
         fresh_means, fresh_variances = means.copy(), variances.copy()
-        for here, offset, mean, variance in zip(
-            places, couplings.offsets, couplings.mean, couplings.variance, strict=True
-        ):
-            fresh_means[here] += probabilities[here + offset] @ mean
-            fresh_variances[here] += probabilities[here + offset] @ variance
+        for (here, there), mean, variance in zip(places, couplings.mean, couplings.variance, strict=True):
+            fresh_means[here] += probabilities[there] @ mean
+            fresh_variances[here] += probabilities[there] @ variance
         moving = (change > tolerance)[structure]
         near_means[moving], near_variances[moving] = fresh_means[moving], fresh_variances[moving]
         previous, probabilities = probabilities, probabilities.copy()

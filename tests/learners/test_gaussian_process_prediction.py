@@ -201,7 +201,11 @@ def test_clones_are_unfitted() -> None:
         ({"offsets": (1, 1)}, "must not repeat"),
         ({"offsets": (0.5,)}, "whole numbers"),
         ({"offsets": -1}, "offsets must be a list of whole numbers, got -1"),
+        ({"offsets": {-1, 1}}, "offsets must be a list of whole numbers, got {"),
+        pytest.param({"offsets": iter((-1, 1))}, "offsets must be a list of whole numbers, got <", id="iterator"),
         ({"offsets": "GPSL3"}, "GPSL1, GPSL2, GPSL4"),
+        pytest.param({"scale": 10**400}, "scale must be a positive number", id="scale"),
+        pytest.param({"jitter": 10**400}, "jitter must be a number of at least 0", id="jitter"),
         ({"scale": 0.0}, "scale must be a positive number"),
         ({"jitter": -1.0}, "jitter must be"),
         ({"tolerance": float("nan")}, "tolerance must be"),
@@ -231,6 +235,21 @@ def test_grams_and_labels_are_checked() -> None:
         learner.fit(coupled, LABELS)
     with pytest.raises(LearnerError, match="has 4 rows, but training had 18"):
         fit().predict(DenseGram(CROSS[:4], [4], NEW_LENGTHS))
+
+
+@pytest.mark.parametrize("offsets", [np.array([-1, 1]), range(1, 3), [2, -1]], ids=repr)
+def test_offsets_of_any_list_are_kept(offsets: Any) -> None:
+    model = fit(offsets=offsets)
+    again = GaussianProcessLabeler.from_state(*model.to_state())
+    assert again.offsets == tuple(offsets)
+    assert_close(again.predict_proba(NEW), fit(offsets=tuple(offsets)).predict_proba(NEW))
+
+
+@pytest.mark.parametrize("offset", [N, -(2**63), 10**30])
+def test_an_offset_beyond_every_structure_changes_nothing(offset: int) -> None:
+    far, near = fit(offsets=(-1, offset)), fit(offsets=(-1,))
+    assert_close(far.elbo_, near.elbo_)
+    assert_close(far.predict_proba(NEW), near.predict_proba(NEW))
 
 
 def test_a_gram_of_zeros_has_a_low_rank_of_none() -> None:
