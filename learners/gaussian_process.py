@@ -191,7 +191,7 @@ class GaussianProcessLabeler(Learner):
 
         No variances when `variance="none"`, or when nobody knows k(x, x) of the columns and it is "auto".
         """
-        self.require_fitted()
+        self._check_still_fitting()
         check_cross(cross, len(self.dual_), self.label_names_, uniform_prior=self.uniform_prior_)
         local = self._local_posterior(cross)
         weights = np.sqrt(self.scale_) * self._weights(cross.col_prior, cross.shape[1])
@@ -306,6 +306,15 @@ class GaussianProcessLabeler(Learner):
             covariance = ExactCovariance(self._gram, self._gram_rows[rows], float(self.jitter))
         weights = np.sqrt(self.scale_) * self._weights(cross.row_prior, cross.shape[0])[rows]
         return ExactPosterior(covariance, rows, self.dual_[rows], self.precision_[rows], weights, self._factors)
+
+    def _check_still_fitting(self) -> None:
+        """Parameters may be changed between training and prediction, but not so that they contradict it."""
+        self.require_fitted()
+        offsets = check_parameters(self.get_params())
+        if len(offsets) != len(self.coupling_mean_):
+            raise LearnerError(
+                f"offsets is {offsets}, but training had {len(self.coupling_mean_)} of them; train again or set it back"
+            )
 
     def _has_variances(self, cross: GramOperator) -> bool:
         if self.variance == "none":

@@ -237,6 +237,21 @@ def test_grams_and_labels_are_checked() -> None:
         fit().predict(DenseGram(CROSS[:4], [4], NEW_LENGTHS))
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"offsets": (-1,)}, r"offsets is \(-1,\), but training had 2 of them"),
+        ({"decoding": "viterbi"}, r"needs offsets=\(-1,\)"),
+        ({"decoding": "beam"}, "decoding must be one of"),
+    ],
+    ids=str,
+)
+def test_parameters_changed_after_the_training_are_checked(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(LearnerError, match=message):
+        fit().set_params(**changed).predict(NEW)
+    assert fit(offsets=(-1,)).set_params(decoding="viterbi").predict(NEW)
+
+
 @pytest.mark.parametrize("offsets", [np.array([-1, 1]), range(1, 3), [2, -1]], ids=repr)
 def test_offsets_of_any_list_are_kept(offsets: Any) -> None:
     model = fit(offsets=offsets)
