@@ -62,6 +62,10 @@ def _flat(lengths: NDArray[np.int64], labels: Labels) -> list[str | None]:
             continue
         if isinstance(structure, str):
             raise LabelError(f"structure {number} has the string {structure!r} for its labels; give a list of strings")
+        if not isinstance(structure, Sequence | np.ndarray):
+            raise LabelError(
+                f"structure {number} has {structure!r} for its labels; give a list of strings, None where there is none"
+            )
         if len(structure) != length:
             raise LabelError(f"structure {number} has {len(structure)} labels, but {length} positions")
         for position, label in enumerate(structure):

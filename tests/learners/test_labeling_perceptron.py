@@ -325,6 +325,9 @@ def test_refusals_say_what_and_where() -> None:
         learner.fit(gram, [["x", "y"], [7, "y", "x"]])  # type: ignore[list-item]
     with pytest.raises(LabelError, match="structure 0 has the string 'xy'"):
         learner.fit(gram, ["xy", "xyx"])
+    for wrong in (7, iter("xy"), {"x", "y"}):
+        with pytest.raises(LabelError, match=r"structure 0 has .* for its labels; give a list of strings"):
+            learner.fit(gram, [wrong, ["x", "y", "x"]])  # type: ignore[list-item]
     with pytest.raises(LabelError, match="no position has a label"):
         learner.fit(gram, [None, [None, None, None]])
     with pytest.raises(LearnerParameterError, match="rounds must be"):
