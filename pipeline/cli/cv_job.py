@@ -14,7 +14,7 @@ from gramline.pipeline.cli.gram_plan import tile_limit
 from gramline.pipeline.cli.input_paths import require_file, require_folder_or_nothing, require_path
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.kernel_options import DEFAULTS as KERNELS
-from gramline.pipeline.cli.notation import parse_record, parse_value
+from gramline.pipeline.cli.notation import parse_record, parse_settings
 from gramline.pipeline.errors import CorpusError, InputError, StoreError
 
 if TYPE_CHECKING:
@@ -196,10 +196,10 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
         key, equals, values = text.partition("=")
         if not equals:
             raise InputError(f"--set {text!r} is not of the form key=value or key=value,value")
-        choices = [parse_value(value) for value in values.split(",")]
+        choices = parse_settings(values)
         given[key.replace("-", "_")] = choices if len(choices) > 1 else choices[0]
     if options.get("missing") is not None:
-        given["missing"] = [parse_value(value) for value in options["missing"].split(",")]
+        given["missing"] = parse_settings(options["missing"])
     return given
 
 

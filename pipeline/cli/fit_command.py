@@ -12,7 +12,7 @@ import click
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
 from gramline.pipeline.cli.job_file import Job, load_job
-from gramline.pipeline.cli.notation import parse_value
+from gramline.pipeline.cli.notation import parse_setting
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_notes
 from gramline.pipeline.cli.ranking import say_forest, trained_ranker
 from gramline.pipeline.cli.stopping import when_stopped
@@ -133,7 +133,7 @@ def learner_from(
         key, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--set {text!r} is not of the form key=value")
-        params[key.replace("-", "_")] = parse_value(value)
+        params[key.replace("-", "_")] = parse_setting(value)
     turns = "passes" if find_learner(listed).learns_from == "groups" else "rounds"
     params |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
     return make_learner(listed, params)

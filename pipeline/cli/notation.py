@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,6 +36,20 @@ def parse_value(text: str) -> Any:
     except ValueError:
         return text
     return text if isinstance(value, list | dict | str) else value
+
+
+def parse_setting(text: str) -> Any:
+    """A value of a learner's parameter: like `parse_value`, and a list such as [-1, 1]."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, list) else parse_value(text)
+
+
+def parse_settings(text: str) -> list[Any]:
+    """Values to try, separated by commas; those inside of brackets belong to a list."""
+    return [parse_setting(part) for part in re.split(r",(?![^\[]*\])", text)]
 
 
 def read_matrix(path: str, what: str) -> Any:

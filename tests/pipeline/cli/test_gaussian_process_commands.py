@@ -55,6 +55,15 @@ def test_cross_validation(gramline: Any, gram: Path, tmp_path: Path) -> None:
     assert "gaussian-process" in answer.out
 
 
+def test_offsets_are_listed_in_brackets(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    asked = ["--learner", "gaussian-process", "--set", "max_sweeps=2", "--json"]
+    fitted = gramline("fit", gram, "-o", tmp_path / "gp.zarr", *asked, "--set", "offsets=[-1,2]")
+    assert fitted.json["params"]["offsets"] == [-1, 2]
+    grid = ["--set", "offsets=[-1],[-1,1],GPSL4", "--folds", "2", "--inline"]
+    found = gramline("cv", gram, "-o", tmp_path / "run", *asked, *grid)
+    assert [setting["params"]["offsets"] for setting in found.json["settings"]] == [[-1], [-1, 1], "GPSL4"]
+
+
 def test_a_wrong_offset_is_one_line(gramline: Any, gram: Path, tmp_path: Path) -> None:
     answer = gramline(
         "fit", gram, "-o", tmp_path / "gp.zarr", "--learner", "gaussian-process", "--set", "offsets=GPSL3"

@@ -12,7 +12,7 @@ from gramline.kernels import EmpiricalPrior, Gaussian, Identity, Polynomial, Seq
 from gramline.pipeline.cli.cluster_options import parse_bytes
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.kernel_options import kernel_from
-from gramline.pipeline.cli.notation import parse_record
+from gramline.pipeline.cli.notation import parse_record, parse_settings
 from gramline.pipeline.cli.output import count, duration, size
 from gramline.pipeline.errors import InputError
 
@@ -28,6 +28,19 @@ def test_a_record_is_a_name_and_values() -> None:
     expected = {"name": "polynomial", "degree": 2, "coef0": 0.5, "normalized": True, "other": None, "word": "x-y"}
     assert parse_record(text, "it") == expected
     assert parse_record("identity", "it") == {"name": "identity"}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,0.5,true,word", [1, 0.5, True, "word"]),
+        ("[-1,1]", [[-1, 1]]),
+        ("[-1],GPSL4,[-2,-1]", [[-1], "GPSL4", [-2, -1]]),
+        ("[-1,1", ["[-1", 1]),
+    ],
+)
+def test_settings_are_separated_by_commas(text: str, values: list[Any]) -> None:
+    assert parse_settings(text) == values
 
 
 @pytest.mark.parametrize("text", [":degree=2", "polynomial:degree", "polynomial:=2"])
