@@ -122,8 +122,9 @@ def refuse_existing(target: str, overwrite: bool) -> None:
 def learner_from(
     job: Job, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
 ) -> Learner:
-    """The learner that the options and the job file describe together."""
+    """The learner that the options and the job file describe together; its values are checked before any work."""
     from gramline.learners.catalogue import find_learner, make_learner
+    from gramline.pipeline.job_checks import check_values
 
     params = job.table("learner")
     listed = params.pop("name", DEFAULT)
@@ -136,7 +137,9 @@ def learner_from(
         params[key.replace("-", "_")] = parse_setting(value)
     turns = "passes" if find_learner(listed).learns_from == "groups" else "rounds"
     params |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
-    return make_learner(listed, params)
+    learner = make_learner(listed, params)
+    check_values(learner.fresh())
+    return learner
 
 
 def _trained(

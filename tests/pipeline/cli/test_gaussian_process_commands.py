@@ -85,6 +85,15 @@ def test_a_plan_says_memory_and_time_and_writes_nothing(gramline: Any, gram: Pat
     assert [path.name for path in tmp_path.glob("*.zarr*")] == [gram.name]
 
 
+@pytest.mark.parametrize("options", [["--plan"], ["-o", "gp.zarr"]], ids=["plan", "fit"])
+def test_a_plan_is_made_of_good_values_only(gramline: Any, gram: Path, options: list[str]) -> None:
+    low = ["--learner", "gaussian-process", "--set", "approximation=nystrom"]
+    for rank in ([], ["--set", "rank=abc"], ["--set", "rank=-5"]):
+        answer = gramline("fit", gram, *options, *low, *rank)
+        assert (answer.code, answer.out) == (2, "")
+        assert "rank must be a whole number of at least 1" in answer.error
+
+
 def test_factors_by_tiles_give_the_same_model(gramline: Any, gram: Path, corpus: Path, tmp_path: Path) -> None:
     told = []
     for name, options in (("a", []), ("b", ["--factor-memory", "1kB", "--inline", "--threads", "2"])):
