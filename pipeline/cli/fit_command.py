@@ -95,6 +95,7 @@ def fit(
     seconds = perf_counter() - begin
     trained = model.learner.to_state()[0]["fitted"]
     result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more
+    result |= {key: trained[f"{key}_"] for key in ("elbo", "sweeps", "converged") if f"{key}_" in trained}
     say_notes(model.learner.notes())
     if as_json:
         say_json(result)
@@ -105,6 +106,9 @@ def fit(
         f"{result['learner']} trained in {duration(seconds)}: {count(result['support_structures'], 'structure')} "
         f"and {count(result['support_positions'], 'position')} kept"
     )
+    if "elbo" in result:
+        ended = "" if result["converged"] else ", not converged; raise max_sweeps or tolerance"
+        say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}{ended}")
     if result.get("forest"):
         say_forest(result)
     say(f"model written to {target}")

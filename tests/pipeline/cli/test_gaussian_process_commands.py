@@ -94,6 +94,15 @@ def test_a_plan_is_made_of_good_values_only(gramline: Any, gram: Path, options: 
         assert "rank must be a whole number of at least 1" in answer.error
 
 
+def test_fit_says_whether_the_bound_came_to_rest(gramline: Any, gram: Path, tmp_path: Path) -> None:
+    asked = ["fit", gram, "-o", tmp_path / "gp.zarr", "--learner", "gaussian-process", "--overwrite"]
+    told = gramline(*asked, "--json").json
+    assert told["converged"]
+    assert told["elbo"] < 0 < told["sweeps"]
+    assert f"after {told['sweeps']} sweeps\n" in gramline(*asked).out
+    assert "after 1 sweep, not converged; raise max_sweeps" in gramline(*asked, "--set", "max_sweeps=1").out
+
+
 def test_factors_by_tiles_give_the_same_model(gramline: Any, gram: Path, corpus: Path, tmp_path: Path) -> None:
     told = []
     for name, options in (("a", []), ("b", ["--factor-memory", "1kB", "--inline", "--threads", "2"])):
