@@ -99,11 +99,11 @@ def stored_cholesky(
     if known in _living:
         return _living[known]
     claim = claim_scratch(store.url, digest)
-    if not group_exists(claim.scratch):
-        guarded(claim.scratch, lambda: _create(claim.scratch, store, arrays))
     task = FactorTask(store.url, store.identity, claim.scratch, 0, 0)
-    tiles = FactorTiles.open(claim.scratch)
     try:
+        if not group_exists(claim.scratch):
+            guarded(claim.scratch, lambda: _create(claim.scratch, store, arrays))
+        tiles = FactorTiles.open(claim.scratch)
         _factor(task, tiles, executor)
     except BaseException as error:
         # Another try would end like this one; anything else may go on from here.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from tolerances import assert_close
 from gramline.learners.errors import NotPositiveDefiniteError
 from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.operator import DenseGram
-from gramline.pipeline import StoredGram, build_gram
-from gramline.pipeline.errors import RunError
+from gramline.pipeline import StoredGram, build_gram, stored_cholesky
+from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.dask_cluster import DaskExecutor
 from gramline.pipeline.executors.inline import InlineExecutor
@@ -150,3 +151,15 @@ def test_the_plan_says_what_it_takes(gram: StoredGram) -> None:
     assert large.is_tiled
     assert large.scratch_bytes == n_blocks * (n_blocks + 1) // 2 * 800
     assert large.peak_bytes == 8 * 10 * max(40, n + 20)
+
+
+def test_a_scratch_that_cannot_be_made_is_not_claimed(gram: StoredGram, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, scale, shift, _ = problem(gram)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(stored_cholesky, "_create", full)
+    with pytest.raises(StoreError, match="no space left on the device"):
+        gram.cholesky(scale, shift, rows)
+    assert [path.name for path in Path(gram.path).parent.glob("a.zarr.*")] == []
