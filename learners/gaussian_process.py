@@ -32,6 +32,8 @@ from gramline.learners.low_rank import LowRankCovariance, LowRankPosterior, appr
 from gramline.learners.operator import DenseGram, GramOperator, Matrix
 from gramline.learners.viterbi import viterbi
 
+LARGEST_VARIANCE = 1e100
+
 
 class GaussianProcessLabeler(Learner):
     """p(y_t | neighbours) = softmax over q of f_q(t) + sum_d f_d[nb_d(t), q], local f_q ~ GP(0, scale_q K).
@@ -134,6 +136,7 @@ class GaussianProcessLabeler(Learner):
         self.uniform_prior_ = gram.row_prior is None
         weights = self._weights(gram.row_prior, gram.shape[0])[rows]
         exact = ExactCovariance(gram, rows, float(self.jitter))
+        _check_size(float(self.scale) * (weights**2 * exact.diagonal()[:, None]))
         search = None if self.learn_scale is None else ScaleSearch(shared=self.learn_scale == "shared")
         kernel = KernelSearch(_tunable(gram), rows, float(self.jitter)) if self.learn_kernel else None
         try:
@@ -205,7 +208,8 @@ class GaussianProcessLabeler(Learner):
         found = []
         if not self.converged_:
             found.append(
-                f"the bound was still growing when training ended (max_sweeps={self.max_sweeps}); give more sweeps"
+                f"the bound was still growing when training ended (max_sweeps={self.max_sweeps}); give more sweeps "
+                "or a larger tolerance"
             )
         report = getattr(self, "prediction_report_", None)
         if report is not None and not report["converged"]:
@@ -364,6 +368,16 @@ def _forgotten(codes: NDArray[np.int64], fraction: float, seed: int) -> NDArray[
     left = codes.copy()
     left[labeled[order[: min(round(fraction * len(labeled)), len(labeled) - 1)]]] = MISSING
     return left
+
+
+def _check_size(prior: Matrix) -> None:
+    """Prior variances of the local functions, shape (n, n_labels): their products must fit into float64."""
+    largest = float(prior.max(initial=0.0))
+    if not largest <= LARGEST_VARIANCE:
+        raise LearnerError(
+            f"scale times the diagonal of the Gram matrix reaches {largest:.3g}, too much for float64; give a scale "
+            f"that keeps it below {LARGEST_VARIANCE:g}, or normalize the kernel"
+        )
 
 
 def _tunable(gram: GramOperator) -> TunableGram:

@@ -10,6 +10,7 @@ from oracles import gaussian_process as oracle
 from tolerances import assert_close
 
 from gramline.kernels.packing import MISSING
+from gramline.learners.errors import LearnerError
 from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.gaussian_process_covariance import ExactCovariance, distinct_rows
 from gramline.learners.gaussian_process_hyperparameters import ScaleSearch, bound_gradient, scale_gradient
@@ -282,3 +283,9 @@ def test_a_scale_that_makes_things_worse_is_taken_back() -> None:
     assert again.converged
     assert (inference.posterior.scale == scale).all()
     assert inference.elbo() >= bound - 1e-9
+
+
+def test_kernel_values_that_float64_cannot_square_are_refused() -> None:
+    with pytest.raises(LearnerError, match=r"the diagonal of the Gram matrix reaches 2e\+160.*a scale"):
+        GaussianProcessLabeler(scale=1e160).fit(gram_of(GRAM), labels_of(CODES))
+    assert GaussianProcessLabeler(max_sweeps=1).fit(gram_of(1e90 * GRAM), labels_of(CODES)).sweeps_ == 1
