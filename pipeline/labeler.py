@@ -10,8 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-import numpy as np
-
 from gramline.kernels.base import Kernel
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Estimator, Learner
@@ -85,8 +83,13 @@ class KernelLabeler(Estimator):
         """Scores of the labels (in the order of `classes_`), one (positions, labels) array per structure."""
         self.require_fitted()
         corpus = self._corpus(X)
-        scores = self.model_.decision_scores(corpus, block_rows=self.block_rows)
-        return np.split(scores, np.cumsum(corpus.lengths)[:-1])
+        return corpus.by_structure(self.model_.decision_scores(corpus, block_rows=self.block_rows))
+
+    def predict_proba(self, X: Corpus | Iterable[Any]) -> list[Matrix]:
+        """Probabilities of the labels, likewise, from learners that know them."""
+        self.require_fitted()
+        corpus = self._corpus(X)
+        return corpus.by_structure(self.model_.predict_proba(corpus, block_rows=self.block_rows))
 
     def score(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> float:
         """Part of the labeled positions that are predicted right."""

@@ -100,7 +100,8 @@ class Model:
     def _streamed(self, method: str, corpus: Packable | Packed, block_rows: int | None) -> Iterator[Any]:
         function = getattr(self.learner, method, None)
         if function is None:
-            raise LearnerError(f"{type(self.learner).__name__} cannot tell {method.removeprefix('predict_')}")
+            what = {"predict_proba": "probabilities", "decision_scores": "scores"}.get(method, method)
+            raise LearnerError(f"{type(self.learner).__name__} cannot tell {what}; a GaussianProcessLabeler can")
         self.notes.clear()
         try:
             if self.learner.learns_from == "corpus":

@@ -107,8 +107,7 @@ def fit(
         f"and {count(result['support_positions'], 'position')} kept"
     )
     if "elbo" in result:
-        ended = "" if result["converged"] else ", not converged; raise max_sweeps or tolerance"
-        say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}{ended}")
+        say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}")
     if result.get("forest"):
         say_forest(result)
     say(f"model written to {target}")

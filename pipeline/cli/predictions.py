@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,14 @@ class Predictions:
     ids: Sequence[str | None]
     tokens: Sequence[Sequence[str | None]]
     labels: Sequence[Sequence[str | None]]
+    probabilities: Sequence[Sequence[Mapping[str, float]]] | None = None  # of every label at every position
 
     def records(self) -> Iterator[dict[str, Any]]:
-        for name, tokens, labels in zip(self.ids, self.tokens, self.labels, strict=True):
-            yield {"id": name, "tokens": list(tokens), "labels": list(labels)}
+        for number, (name, tokens, labels) in enumerate(zip(self.ids, self.tokens, self.labels, strict=True)):
+            record: dict[str, Any] = {"id": name, "tokens": list(tokens), "labels": list(labels)}
+            if self.probabilities is not None:
+                record["probabilities"] = list(self.probabilities[number])
+            yield record
 
     def lines(self, layout: str) -> Iterator[str]:
         """Lines of text without their ends; `layout` is jsonl or conll."""

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gramline.kernels.packing import Offsets, Packed
 from gramline.learners.parameters import is_listed
@@ -185,6 +186,10 @@ class Corpus:
     def lengths(self) -> Offsets:
         """Positions per structure."""
         return np.diff(self._starts)
+
+    def by_structure(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """`values` of all positions, shape (n_positions, ...), as one array per structure."""
+        return np.split(values, self._starts[1:-1])
 
     @property
     def n_positions(self) -> int:

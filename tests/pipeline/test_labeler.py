@@ -12,7 +12,7 @@ from tolerances import assert_close
 
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.errors import LearnerParameterError, NotFittedError
+from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.learners.labeling_perceptron import LabelingPerceptron
@@ -177,3 +177,14 @@ def test_refusals_say_what_to_do() -> None:
         KernelLabeler(SequenceLabeling(), LabelingPerceptron).fit(X, Y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no position has a label"):
         labeler().fit(X)
+
+
+def test_probabilities_come_one_array_per_structure() -> None:
+    fitted = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
+    found = fitted.predict_proba(NEW)
+    assert [part.shape for part in found] == [(3, 3), (2, 3)]
+    assert_close(np.concatenate(found), fitted.model_.predict_proba(Corpus.from_sequences(NEW)))
+    best = [[fitted.classes_[code] for code in part.argmax(axis=1)] for part in found]
+    assert best == fitted.predict(NEW)
+    with pytest.raises(LearnerError, match="LabelingPerceptron cannot tell probabilities"):
+        labeler().fit(X, Y).predict_proba(NEW)

@@ -134,7 +134,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
         model.predict(trees)
     with pytest.raises(InputError, match="other symbols than the model"):
         model.predict(Corpus.from_sequences([["zebra"]]).packed())
-    with pytest.raises(LearnerError, match="LabelingPerceptron cannot tell proba"):
+    with pytest.raises(LearnerError, match="LabelingPerceptron cannot tell probabilities; a Gaussian"):
         model.predict_proba(train)
     model.save(tmp_path / "model.zarr")
     with pytest.raises(StoreError, match="exists already"):
