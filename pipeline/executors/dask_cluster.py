@@ -232,6 +232,21 @@ class _WorkerWatch:
         return self._count
 
 
+class _TidyClient(Client):
+    """A client that is closed when it cannot start.
+
+    Otherwise the collector closes it, in whatever thread and at whatever moment: as the next client starts its loop,
+    that waits for a lock which this very start holds, for ever.
+    """
+
+    def start(self, **kwargs: Any) -> None:
+        try:
+            super().start(**kwargs)
+        except BaseException:
+            self.close()
+            raise
+
+
 def connect(
     address: str | None = None,
     *,
@@ -256,7 +271,7 @@ def connect(
         return _connect_to(address, security_for(address, tls_ca, tls_cert, tls_key), timeout, insecure_plain_text)
     use_worker_settings()
     n_workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
-    return Client(
+    return _TidyClient(
         n_workers=n_workers,
         threads_per_worker=threads,
         processes=True,
@@ -290,7 +305,7 @@ def _connect_to(address: str, security: Security | None, timeout: float, insecur
             "and the protocol (tcp:// or tls://)"
         )
     try:
-        client = Client(address, security=security, timeout=timeout)
+        client = _TidyClient(address, security=security, timeout=timeout)
     except (OSError, TypeError, ValueError, AssertionError) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ClusterError(

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import dask
 import pytest
+from distributed import Client
 from scripted_tasks import Script, act, calls
 
 from gramline.pipeline.errors import ClusterError, InputError
@@ -166,8 +168,14 @@ def test_a_port_that_is_no_scheduler_is_an_error_within_seconds(said: bytes) -> 
 
 
 def test_a_plain_scheduler_refuses_tls(scheduler: tuple[str, Any]) -> None:
-    with pytest.raises(ClusterError, match="certificates"):
+    with pytest.raises(ClusterError, match="certificates") as refused:
         connect(scheduler[0].replace("tcp", "tls"), timeout=3)
+    # A client that is left to the collector can be closed while the next one starts, which then waits for ever.
+    assert refused.value.__cause__ is not None
+    frames = [frame for frame, _ in traceback.walk_tb(refused.value.__cause__.__traceback__)]
+    left = [value for frame in frames for value in frame.f_locals.values() if isinstance(value, Client)]
+    assert left
+    assert all(client.status == "closed" for client in left)
 
 
 @pytest.fixture(scope="module")
