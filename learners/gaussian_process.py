@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -119,6 +120,8 @@ class GaussianProcessLabeler(Learner):
         self.max_refinements = max_refinements
         self.refinement_tolerance = refinement_tolerance
         self._factors: dict[int, Factor] = {}  # of the labels, once a prediction has needed them
+        # Moments of the last cross Gram: labels and probabilities of the same one cost one factorisation per label.
+        self._last: tuple[weakref.ref[GramOperator], tuple[str, float], tuple[Matrix, Matrix | None]] | None = None
 
     def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> GaussianProcessLabeler:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
@@ -196,6 +199,12 @@ class GaussianProcessLabeler(Learner):
         """
         self._check_still_fitting()
         check_cross(cross, len(self.dual_), self.label_names_, uniform_prior=self.uniform_prior_)
+        settings = (self.variance, self.jitter)
+        if self._last is None or self._last[0]() is not cross or self._last[1] != settings:
+            self._last = weakref.ref(cross), settings, self._local_moments(cross)
+        return self._last[2]
+
+    def _local_moments(self, cross: GramOperator) -> tuple[Matrix, Matrix | None]:
         local = self._local_posterior(cross)
         weights = np.sqrt(self.scale_) * self._weights(cross.col_prior, cross.shape[1])
         means = local.means(cross, weights)
@@ -242,6 +251,9 @@ class GaussianProcessLabeler(Learner):
             arrays["covariance"] = submatrix(self._gram, chosen, chosen)[np.tri(len(chosen), dtype=bool)]
         return attributes, arrays
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}  # weak references do not travel
+
     @classmethod
     def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         rest = {key: array for key, array in arrays.items() if key != "covariance"}
@@ -258,7 +270,7 @@ class GaussianProcessLabeler(Learner):
     def _forget(self) -> None:
         for key in [*self.fitted(), "_gram", "_gram_rows"]:
             self.__dict__.pop(key, None)
-        self._factors = {}
+        self._factors, self._last = {}, None
 
     # --- pieces ------------------------------------------------------------------------------------------------
 

@@ -73,17 +73,28 @@ class Model:
     def predict(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> list[list[str]]:
         """Labels of every structure."""
         predicted: list[list[str]] = []
-        for part in self._streamed("predict", corpus, block_rows):
+        for (part,) in self._streamed(corpus, block_rows, "predict"):
             predicted.extend(part)
         return predicted
 
     def decision_scores(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
         """Scores of every position (for structure kernels: of every structure) and label."""
-        return np.concatenate(list(self._streamed("decision_scores", corpus, block_rows)))
+        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, "decision_scores")])
 
     def predict_proba(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
         """Probabilities of the labels at every position, from learners that know them."""
-        return np.concatenate(list(self._streamed("predict_proba", corpus, block_rows)))
+        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, "predict_proba")])
+
+    def predict_with_proba(
+        self, corpus: Packable | Packed, *, block_rows: int | None = None
+    ) -> tuple[list[list[str]], Matrix]:
+        """Both, from one look at the new structures."""
+        predicted: list[list[str]] = []
+        tables: list[Matrix] = []
+        for part, table in self._streamed(corpus, block_rows, "predict", "predict_proba"):
+            predicted.extend(part)
+            tables.append(table)
+        return predicted, np.concatenate(tables)
 
     def crosses(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Iterator[GramOperator]:
         """The Gram between the support and each block of new structures, computed tile by tile."""
@@ -97,18 +108,19 @@ class Model:
             columns = new.structures(structures.start, structures.stop)
             yield ComputedGram(self.kernel, self.support, columns, block_rows=block_rows)
 
-    def _streamed(self, method: str, corpus: Packable | Packed, block_rows: int | None) -> Iterator[Any]:
-        function = getattr(self.learner, method, None)
-        if function is None:
+    def _streamed(self, corpus: Packable | Packed, block_rows: int | None, *methods: str) -> Iterator[tuple[Any, ...]]:
+        """What methods of the learner say of every block of new structures."""
+        for method in (method for method in methods if not hasattr(self.learner, method)):
             what = {"predict_proba": "probabilities", "decision_scores": "scores"}.get(method, method)
             raise LearnerError(f"{type(self.learner).__name__} cannot tell {what}; a GaussianProcessLabeler can")
         self.notes.clear()
         try:
             if self.learner.learns_from == "corpus":
-                yield function(self._packed(corpus))
+                packed = self._packed(corpus)
+                yield tuple(getattr(self.learner, method)(packed) for method in methods)
             else:
                 for cross in self.crosses(corpus, block_rows=block_rows):
-                    yield function(cross)
+                    yield tuple(getattr(self.learner, method)(cross) for method in methods)
                     self.notes.extend(note for note in self.learner.notes() if note not in self.notes)
         except AttributeError as error:
             if error.obj is not self.learner:

@@ -14,8 +14,8 @@ from gramline.pipeline.cli.ranking import predict_choices
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.model import Model
+    import numpy as np
+    from numpy.typing import NDArray
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
 
@@ -62,8 +62,12 @@ def predict(
     begin = perf_counter()
     trained = Model.load(model)
     structures = Corpus.load(corpus)
-    labels = trained.predict(structures, block_rows=block_rows)
-    known = label_probabilities(trained, structures, block_rows) if probabilities else None
+    known = None
+    if probabilities:
+        labels, table = trained.predict_with_proba(structures, block_rows=block_rows)
+        known = by_label(structures.by_structure(table), trained.label_names)
+    else:
+        labels = trained.predict(structures, block_rows=block_rows)
     found = Predictions(structures.ids, structures.tokens, labels, known)
     seconds = perf_counter() - begin
     result = {
@@ -89,8 +93,6 @@ def predict(
         )
 
 
-def label_probabilities(model: Model, structures: Corpus, block_rows: int | None) -> list[list[dict[str, float]]]:
+def by_label(tables: list[NDArray[np.float64]], names: tuple[str, ...]) -> list[list[dict[str, float]]]:
     """{label: probability} at every position of every structure."""
-    parts = structures.by_structure(model.predict_proba(structures, block_rows=block_rows))
-    names = model.label_names
-    return [[dict(zip(names, row, strict=True)) for row in part.tolist()] for part in parts]
+    return [[dict(zip(names, row, strict=True)) for row in table.tolist()] for table in tables]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -299,3 +300,26 @@ def test_the_row_of_a_bad_pivot_is_that_of_the_gram(others: float, strength: flo
     with pytest.raises(NotPositiveDefiniteError, match="at row 11, smallest") as caught:
         GaussianProcessLabeler().fit(DenseGram(bad, LENGTHS), labels)
     assert caught.value.row == 11
+
+
+def test_labels_and_probabilities_of_one_cross_gram_share_their_factorisations(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = fit(offsets=(-1,))
+    looked: list[Any] = []
+    moments = GaussianProcessLabeler._local_moments
+
+    def counted(learner: Any, new: Any) -> Any:
+        looked.append(new)
+        return moments(learner, new)
+
+    monkeypatch.setattr(GaussianProcessLabeler, "_local_moments", counted)
+    first = fitted.predict_proba(NEW)
+    fitted.predict(NEW)
+    assert looked == [NEW]
+    # Whatever makes a difference is looked at again: parameters, another Gram, another training.
+    assert np.abs(fitted.set_params(variance="none").predict_proba(NEW) - first).max() > 1e-6
+    again = pickle.loads(pickle.dumps(fitted.set_params(variance="auto")))
+    assert_close(again.predict_proba(NEW), first)
+    other = DenseGram(CROSS[:, ::-1], LENGTHS, NEW_LENGTHS, col_diagonal=np.full(M, 3.0))
+    assert np.abs(fitted.predict_proba(other) - first).max() > 1e-6
+    fitted.fit(DenseGram(2 * GRAM, LENGTHS), LABELS)
+    assert np.abs(fitted.predict_proba(NEW) - first).max() > 1e-6
