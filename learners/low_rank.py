@@ -22,7 +22,6 @@ Indices = NDArray[np.int64]
 
 SUBSET = 500  # positions on which an approximation is compared with the exact covariance
 NOTHING_LEFT = 1e-12  # residual, relative to the largest diagonal entry, at which the rank is complete
-
 TOO_NEGATIVE = 1e-3  # of a residual, relative likewise
 
 

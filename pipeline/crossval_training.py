@@ -70,17 +70,13 @@ def fit_on_gram(
 def fit_one(learner: Any, gram: GramOperator, masked: Labels, held: Held) -> HeldOut:
     """One learner on one fold; only the columns of the held-out structures are predicted."""
     learner.fit(gram, masked)
-    cross = columns_of(gram, held)
-    predicted = learner.predict(cross)
-    return HeldOut(predicted, _confidence(learner, cross, predicted), traces_of(learner), learner.notes())
+    return _held_out(learner, columns_of(gram, held))
 
 
 def fit_on_corpus(learner: Any, corpus: Corpus, labels: Labels, training: Held, held: Held) -> HeldOut:
     """A learner on explicit features: trained on the structures of the fold alone."""
     learner.fit(corpus.select(training).with_labels([labels[k] for k in training]))
-    new = corpus.select(held).without_labels()
-    predicted = learner.predict(new)
-    return HeldOut(predicted, _confidence(learner, new, predicted), traces_of(learner), learner.notes())
+    return _held_out(learner, corpus.select(held).without_labels())
 
 
 def hide(labels: Labels, hidden: Held) -> list[list[str | None]]:
@@ -124,6 +120,12 @@ def traces_of(learner: Any) -> dict[str, list[float]]:
         for attribute, name in TRACES.items()
         if getattr(learner, attribute, None)
     }
+
+
+def _held_out(learner: Any, evidence: Any) -> HeldOut:
+    """All that a trained learner says of new structures."""
+    predicted = learner.predict(evidence)
+    return HeldOut(predicted, _confidence(learner, evidence, predicted), traces_of(learner), learner.notes())
 
 
 def _confidence(learner: Any, evidence: Any, predicted: list[list[str]]) -> list[list[float]] | None:

@@ -110,8 +110,9 @@ class Model:
 
     def _streamed(self, corpus: Packable | Packed, block_rows: int | None, *methods: str) -> Iterator[tuple[Any, ...]]:
         """What methods of the learner say of every block of new structures."""
-        for method in (method for method in methods if not hasattr(self.learner, method)):
-            what = {"predict_proba": "probabilities", "decision_scores": "scores"}.get(method, method)
+        missing = [method for method in methods if not hasattr(self.learner, method)]
+        if missing:
+            what = {"predict_proba": "probabilities", "decision_scores": "scores"}.get(missing[0], missing[0])
             raise LearnerError(f"{type(self.learner).__name__} cannot tell {what}; a GaussianProcessLabeler can")
         self.notes.clear()
         try:

@@ -134,15 +134,20 @@ def test_an_append_that_was_overtaken_is_refused_and_nothing_is_lost(
     assert verify_gram(new_url).is_good
 
 
+def killed_append(url: str, more: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append that ends before it names what it has written."""
+    with monkeypatch.context() as patched:
+        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            append_gram(url, more)
+
+
 def test_an_append_that_was_cut_off_before_the_end_leaves_the_store_as_it_was(
     bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it wrote so far is in a folder of its own, and the room it made for tiles may stay."""
     build_gram(KERNEL, corpus(8), new_url, block_rows=10)
-    with monkeypatch.context() as patched:
-        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            append_gram(new_url, corpus(9, seed=5))
+    killed_append(new_url, corpus(9, seed=5), monkeypatch)
     assert bytes(obstore.get(bucket, "zarr.json").bytes()).count(b"rows/") == 1
     np.testing.assert_array_equal(StoredGram.open(new_url).to_numpy(), KERNEL.gram(corpus(8)))
     gram = append_gram(new_url, corpus(1, seed=6))
@@ -156,10 +161,7 @@ def test_what_a_killed_append_left_is_removed_once_nobody_can_refer_to_it(
     build_gram(KERNEL, corpus(8), new_url, block_rows=10)
     obstore.put(bucket, "rows/notes/mine.txt", b"not an append's")
     for seed in (5, 6):
-        with monkeypatch.context() as patched:
-            patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                append_gram(new_url, corpus(3, seed=seed))
+        killed_append(new_url, corpus(3, seed=seed), monkeypatch)
     append_gram(new_url, corpus(3, seed=7))
     assert len(segments(bucket)) == 4  # the two are young: somebody may still be writing them
     assert verify_gram(new_url, repair=True).n_strays == 0
@@ -176,10 +178,7 @@ def test_the_next_append_removes_what_a_killed_one_left(
     bucket: Any, new_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_gram(KERNEL, corpus(8), new_url, block_rows=10)
-    with monkeypatch.context() as patched:
-        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            append_gram(new_url, corpus(3, seed=5))
+    killed_append(new_url, corpus(3, seed=5), monkeypatch)
     in_two_hours(monkeypatch)
     gram = append_gram(new_url, corpus(3, seed=6))
     assert sorted(segments(bucket)) == sorted(part["folder"] for part in named_segments(bucket))
