@@ -126,13 +126,17 @@ class Learner(Estimator):
             setattr(reduced, key, value[rows] if key in self.row_arrays else value)
         return reduced
 
+    def attributes(self) -> dict[str, Any]:
+        """What a fitted learner is but for its arrays: its name, parameters and fitted values."""
+        self.require_fitted()
+        values = {key: _plain(value) for key, value in self.fitted().items() if not isinstance(value, np.ndarray)}
+        params = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+        return {"name": self.name, "params": params, "fitted": values}
+
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """(attributes, arrays): everything a fitted learner is; `from_state` gives an equal one back."""
-        self.require_fitted()
         arrays = {key: value for key, value in self.fitted().items() if isinstance(value, np.ndarray)}
-        values = {key: _plain(value) for key, value in self.fitted().items() if key not in arrays}
-        params = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
-        return {"name": self.name, "params": params, "fitted": values}, arrays
+        return self.attributes(), arrays
 
     @classmethod
     def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:

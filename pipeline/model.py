@@ -150,9 +150,10 @@ class Model:
 
     def describe(self) -> dict[str, Any]:
         """What it is, as a small JSON-able dictionary."""
+        learner = self.learner.attributes()
         return {
-            "learner": self.learner.to_state()[0]["name"],
-            "params": self.learner.to_state()[0]["params"],
+            "learner": learner["name"],
+            "params": learner["params"],
             "kernel": None if self.kernel is None else self.kernel.to_dict(),
             "kind": self.support.kind,
             "labels": list(self.label_names),

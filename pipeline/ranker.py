@@ -119,7 +119,7 @@ class Ranker:
 
     def describe(self) -> dict[str, Any]:
         """What it is, as a small JSON-able dictionary; with the size of the forest beside that of its trees."""
-        state = self.learner.to_state()[0]
+        state = self.learner.attributes()
         told: dict[str, Any] = {
             "learner": state["name"],
             "params": state["params"],

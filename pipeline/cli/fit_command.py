@@ -93,7 +93,7 @@ def fit(
         model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
         model.save(target, overwrite=overwrite)
     seconds = perf_counter() - begin
-    trained = model.learner.to_state()[0]["fitted"]
+    trained = model.learner.attributes()["fitted"]
     result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more
     result |= {key: trained[f"{key}_"] for key in ("elbo", "sweeps", "converged") if f"{key}_" in trained}
     say_notes(model.learner.notes())
