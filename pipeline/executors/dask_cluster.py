@@ -233,11 +233,16 @@ class _WorkerWatch:
 
 
 class _TidyClient(Client):
-    """A client that is closed when it cannot start.
+    """A client that is closed when it cannot start, and by one at a time.
 
     Otherwise the collector closes it, in whatever thread and at whatever moment: as the next client starts its loop,
-    that waits for a lock which this very start holds, for ever.
+    that waits for a lock which this very start holds, for ever. And a client that loses its scheduler closes itself
+    while its user closes it: the second of the two meets connections that are being cancelled, which raises.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._one_at_a_time = asyncio.Lock()
+        super().__init__(*args, **kwargs)
 
     def start(self, **kwargs: Any) -> None:
         try:
@@ -245,6 +250,10 @@ class _TidyClient(Client):
         except BaseException:
             self.close()
             raise
+
+    async def _close(self, fast: bool = False) -> None:
+        async with self._one_at_a_time:
+            await super()._close(fast=fast)
 
 
 def connect(

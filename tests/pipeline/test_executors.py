@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -126,6 +127,26 @@ def test_a_lost_scheduler_is_an_error_within_seconds(scheduler: tuple[str, Any])
             next(outcomes)
         assert 0.5 < time.monotonic() - start < 30
         killer.join()
+
+
+def test_a_client_that_closes_itself_is_closed_by_one_at_a_time(scheduler: tuple[str, Any]) -> None:
+    client = connect(scheduler[0], timeout=5)
+    closing: list[str] = []
+    close_connections = client.rpc.close
+
+    async def close_slowly() -> None:
+        closing.append("begins")
+        await asyncio.sleep(0.3)
+        await close_connections()
+        closing.append("ends")
+
+    async def close_twice() -> None:
+        client.rpc.close = close_slowly
+        await asyncio.gather(client._close(), client._close(fast=True))
+
+    client.sync(close_twice)
+    client.close()
+    assert closing == ["begins", "ends"]
 
 
 def test_a_cluster_without_workers_is_given_up(scheduler: tuple[str, Any]) -> None:
