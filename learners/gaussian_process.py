@@ -19,11 +19,12 @@ from gramline.learners.gaussian_process_covariance import (
     smallest_eigenvalue,
     submatrix,
 )
+from gramline.learners.gaussian_process_expectation import ExpectedNormalizer
 from gramline.learners.gaussian_process_hyperparameters import ScaleSearch
 from gramline.learners.gaussian_process_inference import Inference
 from gramline.learners.gaussian_process_kernel_search import KernelSearch, TunableGram
 from gramline.learners.gaussian_process_likelihood import LabeledTokens, neighbour_labels
-from gramline.learners.gaussian_process_normalizer import Normalizer, normalizer_of
+from gramline.learners.gaussian_process_normalizer import JensenNormalizer, Normalizer
 from gramline.learners.gaussian_process_parameters import check_parameters, named_offsets
 from gramline.learners.gaussian_process_prediction import Couplings, ExactPosterior, LocalPosterior, Refinement, refine
 from gramline.learners.gaussian_process_training import Progress, maximise
@@ -364,7 +365,7 @@ class GaussianProcessLabeler(Learner):
         return result
 
     def _normalizer(self) -> Normalizer:
-        return normalizer_of(self.bound, len(self.label_names_))
+        return JensenNormalizer() if self.bound == "jensen" else ExpectedNormalizer(len(self.label_names_))
 
     def _weights(self, prior: Matrix | None, n_rows: int) -> Matrix:
         """n_labels P(y|x) sqrt(ky(y, y)), shape (n_rows, n_labels)."""

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from gramline.learners.blas_threads import one_blas_thread
 from gramline.learners.catalogue import make_learner
+from gramline.learners.gaussian_process_expectation import powers_bytes
 from gramline.pipeline.cache_view import LeadingGram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval_training import HeldOut, fit_on_corpus, fit_one, hide, without_gaps
@@ -68,7 +69,12 @@ def tiled_problem_bytes(gram: StoredGram, n_labels: int, n_held: int) -> int:
     """Memory of a problem whose factorisations go by tiles: a block column, the held-out columns, and vectors."""
     n_rows = gram.shape[0]
     peak = plan_factor(gram.store, n_rows, 0).peak_bytes
-    return peak + 8 * n_rows * (2 * n_held + VECTORS * n_labels)
+    return peak + 8 * n_rows * 2 * n_held + vector_bytes(n_rows, n_labels)
+
+
+def vector_bytes(n_rows: int, n_labels: int) -> int:
+    """What a Gaussian-process labeler keeps beside its factors, by the bound that keeps more."""
+    return 8 * n_rows * VECTORS * n_labels + powers_bytes(n_rows, n_labels)
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from gramline.learners.blas_threads import one_blas_thread
-from gramline.pipeline.job_tasks import VECTORS
+from gramline.pipeline.job_tasks import vector_bytes
 from gramline.pipeline.stored_cholesky import FactorPlan, plan_factor
 from gramline.pipeline.stored_gram import StoredGram
 
@@ -49,7 +49,7 @@ def plan_training(gram: StoredGram, n_rows: int, n_labels: int, rank: int | None
         n_rows,
         n_labels,
         plan.is_tiled,
-        plan.peak_bytes + 8 * VECTORS * n_rows * n_labels,
+        plan.peak_bytes + vector_bytes(n_rows, n_labels),
         plan.scratch_bytes,
         factor,
         USUAL_SWEEPS * (2 * n_labels * factor + products),
