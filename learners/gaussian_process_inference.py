@@ -194,18 +194,22 @@ class Inference:
             variance[chosen] = self.posterior.scale[j] * self.weights[chosen, j] ** 2 * (prior - explained)
         return np.maximum(variance, 0.0), factor.log_determinant()
 
-    def update_precision(self, j: int, *, compare: bool = True) -> None:
+    def update_precision(self, j: int, *, negligible: float = 0.0, compare: bool = True) -> None:
         """lam_j -> what the normaliser wants (p_j by Jensen's bound); every trial step costs a factorisation.
 
         By Jensen's bound p falls with V, which falls with lam: dp/dlam is about -p (1 - p) V^2 / 2 for each position
         by itself, and the Newton step of that keeps large variances from swinging. The plain direction, which always
         ascends, is the second choice.
         With `compare` off the first step is taken as it is: after a change of scale there is nothing to compare with.
+        Otherwise a step that would gain less than `negligible` is not taken: the bound's slope by lam is -gap / 2
+        times dV/dlam, about -V^2 for each position by itself, so the gain is about gap^2 V^2 / 4, summed.
         """
         q, tokens = self.posterior, self.tokens
         evaluation = self.evaluate()
         before = self.elbo()
         gap = tokens.group_sums(evaluation.precision[:, j]) - q.precision[:, j]
+        if compare and ((gap * q.variance[:, j]) ** 2).sum() / 4 < negligible:
+            return
         swing = tokens.group_sums(evaluation.response[:, j]) * q.variance[:, j] ** 2
         variances = self.score_variances
         kept = (q.precision[:, j].copy(), q.variance[:, j].copy(), q.log_determinant[j])

@@ -18,6 +18,7 @@ Progress = Callable[[int, float], None]  # called after every sweep with its num
 FAR = 1e4  # a mean prior variance above it, or below its inverse, is no place to start a search
 FIRST_GUESSES = 6  # of the scale, before the first sweep
 NEWTON_STEPS = 10  # per sweep at most; they are cheap beside the factorisations
+LEFT_OUT = 0.2  # of the tolerance: what the labels of a sweep that are not worth a factorisation may gain together
 
 
 @dataclass
@@ -73,8 +74,9 @@ def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None)
     """Precisions of every label, all means, coupling variances; `factors` multiply the scales first."""
     if factors is not None:
         _rescale(inference, factors)
+    negligible = LEFT_OUT * tolerance * abs(inference.elbo()) / inference.tokens.n_labels
     for j in range(inference.tokens.n_labels):
-        inference.update_precision(j, compare=factors is None)
+        inference.update_precision(j, negligible=negligible, compare=factors is None)
     _newton_steps(inference, tolerance)
     inference.update_coupling_variances()
 

@@ -16,7 +16,7 @@ from gramline.learners.gaussian_process_covariance import ExactCovariance, disti
 from gramline.learners.gaussian_process_hyperparameters import ScaleSearch, bound_gradient, scale_gradient
 from gramline.learners.gaussian_process_inference import Inference
 from gramline.learners.gaussian_process_likelihood import LabeledTokens, neighbour_labels, softmax
-from gramline.learners.gaussian_process_training import maximise
+from gramline.learners.gaussian_process_training import maximise, sweep
 from gramline.learners.operator import DenseGram
 
 LENGTHS = np.array([4, 1, 6, 3, 5])
@@ -135,6 +135,25 @@ def tokens_of(codes: np.ndarray, groups: np.ndarray, offsets: tuple[int, ...] = 
     labeled = np.flatnonzero(codes >= 0)
     neighbours = neighbour_labels(codes, LENGTHS, offsets)[labeled]
     return LabeledTokens(codes[labeled], neighbours, groups, int(groups.max()) + 1, 3)
+
+
+def test_a_label_that_has_nothing_to_gain_costs_no_factorisation(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = np.arange(N)
+    covariance = ExactCovariance(gram_of(GRAM), every)
+    inference = Inference(covariance, tokens_of(CODES, every), np.ones((N, 3)), np.ones(3))
+    maximise(inference, 200, 1e-12)
+    factored: list[int] = []
+    covariance_of = inference.covariance_of
+    monkeypatch.setattr(inference, "covariance_of", lambda j, lam: factored.append(j) or covariance_of(j, lam))
+    before = inference.elbo()
+    sweep(inference, 1e-8)
+    assert not factored
+    inference.posterior.precision[:, 1] *= 1.5
+    inference.refresh()
+    factored.clear()
+    sweep(inference, 1e-8)
+    assert 1 in factored
+    np.testing.assert_allclose(inference.elbo(), before, rtol=1e-6)
 
 
 def test_identical_positions_share_their_latent_values() -> None:
