@@ -108,7 +108,8 @@ def _measure(run: Run, paper: Paper) -> Measured:
     return measured
 
 
-def _model(name: str) -> GaussianProcessLabeler:
+def labeler(name: str) -> GaussianProcessLabeler:
+    """The untrained labeler of a row: one of MODELS or of EXTRA_MODELS."""
     offsets = name.partition(",")[0]
     if name == LEARNED:
         return GaussianProcessLabeler(offsets=offsets, bound="expected", learn_scale="shared")
@@ -121,7 +122,7 @@ def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) 
     gram, cross = data.grams(fold)
     known = flat(data.labels_of(fold.test))
     begin = perf_counter()
-    model = _model(name)
+    model = labeler(name)
     model.fit(gram, data.labels_of(fold.train))
     measured.seconds[name].append(perf_counter() - begin)
     _test(model, cross, known, measured, name)
@@ -161,7 +162,7 @@ def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]
         for row, mask in zip(labels, masks, strict=True)
     ]
     gram, cross = data.grams(fold)
-    model = _model(MISSING_MODEL).fit(gram, partial)
+    model = labeler(MISSING_MODEL).fit(gram, partial)
     return float((flat(model.predict(cross)) != flat(data.labels_of(fold.test))).mean())
 
 

@@ -6,6 +6,7 @@ Every fold chooses among the same four scales by its own training sentences; GPS
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 from gramline.learners.blas_threads import one_blas_thread
 from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.gpsl import MODELS, PUBLISHED_FOLDS, Paper, flat, per_cent, present_sets
-from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold
+from gramline.pipeline.experiments.gpsl import MODELS, PUBLISHED_FOLDS, Paper, per_cent, present_sets
+from gramline.pipeline.experiments.gpsl_choice import fewest_wrong, loss
 
 SCALES = (0.3, 1.0, 3.0, 10.0)
 CHOOSING_FOLDS = 3
@@ -50,11 +51,11 @@ def _rows(run: Run, paper: Paper) -> list[tuple[Cell, ...]]:
     for number, fold in enumerate(data.folds, 1):
         run.say(f"{paper.title}: fold {number} of {len(data.folds)}")
         begin = perf_counter()
-        scales.append(_chosen_scale(data, fold))
+        candidates = [partial(_labeler, MODELS[0], scale) for scale in SCALES]
+        scales.append(SCALES[fewest_wrong(candidates, data, fold, CHOOSING_FOLDS)])
         seconds.append(perf_counter() - begin)
         for name in MODELS:
-            known = flat(data.labels_of(fold.test))
-            losses[name].append(_n_wrong(name, scales[-1], data, fold) / len(known))
+            losses[name].append(loss(_labeler(name, scales[-1]), data, fold))
     shown = " ".join(f"{scale:g}" for scale in scales)
     return [
         (paper.title, name, len(values), *per_cent(values), paper.crf, paper.best, shown, float(np.mean(seconds)))
@@ -62,18 +63,5 @@ def _rows(run: Run, paper: Paper) -> list[tuple[Cell, ...]]:
     ]
 
 
-def _chosen_scale(data: FeatureSet, fold: Fold) -> float:
-    """The scale with the fewest wrong tokens when folds of the training sentences are held out in turn."""
-    sentences = fold.train
-    assigned = np.arange(len(sentences)) % CHOOSING_FOLDS
-    inner = [Fold(sentences[assigned != k], sentences[assigned == k]) for k in range(CHOOSING_FOLDS)]
-    wrong = [sum(_n_wrong(MODELS[0], scale, data, part) for part in inner) for scale in SCALES]
-    return SCALES[int(np.argmin(wrong))]
-
-
-def _n_wrong(name: str, scale: float, data: FeatureSet, fold: Fold) -> int:
-    """Held-out tokens that the model gets wrong."""
-    gram, cross = data.grams(fold)
-    model = GaussianProcessLabeler(offsets=name, bound="expected", scale=scale)
-    model.fit(gram, data.labels_of(fold.train))
-    return int((flat(model.predict(cross)) != flat(data.labels_of(fold.test))).sum())
+def _labeler(name: str, scale: float) -> GaussianProcessLabeler:
+    return GaussianProcessLabeler(offsets=name, bound="expected", scale=scale)

@@ -153,7 +153,7 @@ def test_a_label_that_has_nothing_to_gain_costs_no_factorisation(monkeypatch: py
     factored.clear()
     sweep(inference, 1e-8)
     assert 1 in factored
-    np.testing.assert_allclose(inference.elbo(), before, rtol=1e-6)
+    np.testing.assert_allclose(inference.elbo(), before, rtol=1e-4)
 
 
 def test_identical_positions_share_their_latent_values() -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gramline.learners.gaussian_process import GaussianProcessLabeler
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.conditional_random_field import has_crf
+from gramline.pipeline.experiments.gpsl_choice import fewest_wrong
 from gramline.pipeline.experiments.gpsl_data import Source
 from gramline.pipeline.experiments.record import Record, save_record
 
@@ -68,20 +70,30 @@ def test_the_full_version_draws_more_folds_and_names_what_is_missing(
     assert sum("is not in the data folder: left out" in note for note in losses.notes) == 3
 
 
-def test_the_scale_is_chosen_on_training_sentences_only(data: Path) -> None:
+@pytest.mark.parametrize("name", ["gpsl-scale", "gpsl-bound"])
+def test_settings_are_chosen_on_training_sentences_only(data: Path, name: str) -> None:
     """Labels of the held-out sentences, all made wrong, change the loss and not the choice."""
-    (table,) = find_experiment("gpsl-scale").run(Run(data, quick=True))
-    assert [row[1] for row in table.rows] == list(gpsl.MODELS)
-    assert all(isinstance(row[3], float) and row[3] < 10 for row in table.rows)
+    (table,) = find_experiment(name).run(Run(data, quick=True))
+    loss = table.columns.index("loss")
+    (choice,) = (place for place, column in enumerate(table.columns) if column.endswith("chosen"))
+    assert all(row[choice] and float(row[loss] or 0) < 10 for row in table.rows)
     order = np.array((data / "gpstruct" / "splits_36.txt").read_text().splitlines()[0].split(), int) - 1
     held_out = set(order[20:].tolist())
     path = data / "gpstruct" / "segmentation.tok.gz"
     sentences = gzip.decompress(path.read_bytes()).decode().rstrip("\n").split("\n\n")
     turned = [_turned(text) if number in held_out else text for number, text in enumerate(sentences)]
     path.write_bytes(gzip.compress(("\n\n".join(turned) + "\n").encode()))
-    (other,) = find_experiment("gpsl-scale").run(Run(data, quick=True))
-    assert [row[7] for row in other.rows] == [row[7] for row in table.rows]
-    assert all(isinstance(row[3], float) and row[3] > 90 for row in other.rows)
+    (other,) = find_experiment(name).run(Run(data, quick=True))
+    assert [row[choice] for row in other.rows] == [row[choice] for row in table.rows]
+    assert all(float(row[loss] or 0) > 90 for row in other.rows)
+
+
+def test_the_candidate_with_the_fewest_wrong_tokens_is_chosen_and_the_first_of_equals(data: Path) -> None:
+    read = Source("segmentation", "splits_36.txt", 20).read(Run(data), 1, 0)
+    good, bad = gpsl.labeler("GPSL1"), GaussianProcessLabeler(scale=1e-9)
+    choices = [[bad, good], [good, bad], [good, good]]
+    chosen = [fewest_wrong([model.fresh for model in models], read, read.folds[0], 3) for models in choices]
+    assert chosen == [1, 0, 0]
 
 
 def _turned(sentence: str) -> str:
