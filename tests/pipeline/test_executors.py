@@ -118,19 +118,19 @@ def test_a_killed_worker_costs_its_tasks_another_run(tmp_path: Path) -> None:
 
 def test_a_lost_scheduler_is_an_error_within_seconds(scheduler: tuple[str, Any]) -> None:
     address, process = scheduler
-    with connect(address, timeout=5) as client:
+    with connect(address, timeout=10) as client:
         outcomes = DaskExecutor(client, patience=60).run(time.sleep, [0.0] * 4)
         killer = Timer(1.0, process.kill)
-        killer.start()
         start = time.monotonic()
+        killer.start()
         with pytest.raises(ClusterError, match=rf"scheduler at {address} was lost.*goes on where it was"):
             next(outcomes)
-        assert 0.5 < time.monotonic() - start < 30
+        assert 1.0 < time.monotonic() - start < 60
         killer.join()
 
 
 def test_a_client_that_closes_itself_is_closed_by_one_at_a_time(scheduler: tuple[str, Any]) -> None:
-    client = connect(scheduler[0], timeout=5)
+    client = connect(scheduler[0])
     closing: list[str] = []
     close_connections = client.rpc.close
 
