@@ -24,7 +24,7 @@ from zarr.storage import LocalStore
 
 from gramline.pipeline.array_limits import check_array, check_stored
 from gramline.pipeline.errors import RunError, StoreError
-from gramline.pipeline.group_kinds import STORE, Kind
+from gramline.pipeline.group_kinds import EXPORTED, STORE, Kind
 from gramline.pipeline.group_places import is_local as is_local
 from gramline.pipeline.group_places import local_path as local_path
 from gramline.pipeline.group_places import open_store
@@ -228,18 +228,23 @@ def require_kind_or_nothing(url: str, kinds: tuple[Kind, ...]) -> bool:
     return True
 
 
-def require_array_or_nothing(url: str) -> bool:
-    """Refuse a path to write to where something else than an array of its own is; True when one is there."""
+def require_export_or_nothing(url: str) -> bool:
+    """Refuse a path to write to where something else than an exported array is; True when one is there."""
     if not group_exists(url):
         return False
     try:
-        remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3))
+        found = remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3).attrs.asdict())
     except RunError:
         raise
     except DAMAGED as error:
         if _is_refusal(error):
             raise
         raise StoreError(f"{url} is not an exported array; choose another path, or remove it") from None
+    if any(found.get(key) != value for key, value in EXPORTED.items()):
+        raise StoreError(
+            f"{url} is a Zarr array without the mark of an export (earlier versions of gramline made none), so it may "
+            "be somebody's own; choose another path, or remove it"
+        )
     return True
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX, open_memmap
 from numpy.typing import NDArray
 
-from gramline.pipeline.array_group import group_exists, is_local, require_array_or_nothing
+from gramline.pipeline.array_group import group_exists, is_local, require_export_or_nothing
 from gramline.pipeline.errors import StoreError
+from gramline.pipeline.group_kinds import EXPORTED
 from gramline.pipeline.group_writer import GroupWriter
 from gramline.pipeline.store import absolute, guarded
 from gramline.pipeline.stored_gram import StoredGram
@@ -22,7 +23,7 @@ from gramline.pipeline.stored_gram import StoredGram
 def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write the Gram matrix at `path` to `target`, a .npy file or a .zarr array; it appears whole or not at all.
 
-    `overwrite` replaces an array of the same form, and nothing else.
+    `overwrite` replaces an earlier export: a .zarr array that bears its mark, or any .npy file, which cannot bear one.
     """
     gram, url = StoredGram.open(path), absolute(target)
     check_target(gram.path, url, overwrite=overwrite)
@@ -42,7 +43,7 @@ def check_target(path: str | os.PathLike[str], target: str | os.PathLike[str], *
             raise StoreError(f"{url} is a url, but a .npy file is kept on this machine; give a path, or a .zarr array")
         is_there = guarded(url, lambda: _require_npy_or_nothing(Path(url)))
     elif url.endswith(".zarr"):
-        is_there = require_array_or_nothing(url) if overwrite else group_exists(url)
+        is_there = require_export_or_nothing(url) if overwrite else group_exists(url)
     else:
         raise StoreError(f"an export is a .npy file or a .zarr array, not {url}; choose such a name")
     if is_there and not overwrite:
@@ -95,10 +96,10 @@ def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
     writer = GroupWriter(url)
     try:
         chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
-        target = writer.become_array(gram.shape, chunks, gram.dtype)
+        target = writer.become_array(gram.shape, chunks, gram.dtype, EXPORTED)
         for place, piece in _chunks(gram):
             target.set_block_selection(place, piece)
-        if not writer.commit({}, overwrite=overwrite):
+        if not writer.commit(overwrite=overwrite):
             raise StoreError(f"{url} exists already; choose another path or remove it")
     finally:
         writer.discard()

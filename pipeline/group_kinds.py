@@ -56,4 +56,5 @@ STORE = Kind("store", "gramline", "gram", "give the path of a store that `gramli
 MODEL = Kind("model", "format", "gramline model", "give the path of a model that `gramline fit` wrote")
 RANKER = Kind("ranker", "format", "gramline ranker", "give the path of a ranker that `gramline fit` wrote")
 KINDS = (STORE, MODEL, RANKER)
+EXPORTED = {"gramline": "export"}  # attributes of an exported array: by them alone it is known, and replaced
 SAVED_LEARNERS = (MODEL, RANKER)  # what a newly trained one may replace

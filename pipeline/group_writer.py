@@ -22,7 +22,6 @@ from gramline.pipeline.array_group import (
     CHECKED,
     COMPRESSIONS,
     Array,
-    Group,
     digest,
     group_exists,
     is_local,
@@ -67,13 +66,17 @@ class GroupWriter:
             local_path(url).parent.mkdir(parents=True, exist_ok=True)
         self._store = MemoryStore() if self._is_remote else open_store(self._staged)
         self.group = zarr.create_group(self._store, overwrite=not is_local(url), zarr_format=3)
-        self._node: Group | Array = self.group
 
-    def become_array(self, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any) -> Array:
-        """Hold one array instead of a group; chunks go straight to where they belong, it may not fit into memory."""
+    def become_array(
+        self, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any, attributes: Mapping[str, Any]
+    ) -> Array:
+        """Hold one array instead of a group; chunks go straight to where they belong, it may not fit into memory.
+
+        It has its attributes from the beginning, so that one which was interrupted in an object store is known as well.
+        """
         self._is_streamed = True
         remotely(self.url, self._refuse_all_but_an_array)
-        self._node = zarr.create_array(
+        return zarr.create_array(
             open_store(self._staged),
             shape=shape,
             chunks=chunks,
@@ -81,9 +84,9 @@ class GroupWriter:
             fill_value=np.nan,
             compressors=[*COMPRESSIONS["lz4"], Crc32cCodec()],
             config={"write_empty_chunks": True},
+            attributes=dict(attributes),
             overwrite=True,
         )
-        return self._node
 
     def _refuse_all_but_an_array(self) -> None:
         """Whatever stands there is replaced with everything below it: nothing but a root and chunks may be there."""
@@ -99,12 +102,13 @@ class GroupWriter:
             return
         refuse_others(self.url, (key for key in before if not CHUNK.fullmatch(key)), (ROOT,))
 
-    def commit(self, attributes: Mapping[str, Any], *, overwrite: bool = False) -> bool:
-        """Make the group visible; False when somebody else's group stands there and may not be replaced."""
-        if self._is_streamed:
-            self._node.attrs.put(dict(attributes))
-        else:
-            write_attributes(self._node, attributes)
+    def commit(self, attributes: Mapping[str, Any] | None = None, *, overwrite: bool = False) -> bool:
+        """Make the group visible; False when somebody else's group stands there and may not be replaced.
+
+        An array has its attributes already.
+        """
+        if attributes is not None:
+            write_attributes(self.group, attributes)
         if not is_local(self.url):
             return self._is_streamed or not self._is_remote or self._upload(overwrite=overwrite)
         target = local_path(self.url)

@@ -12,6 +12,7 @@ from gram_samples import KERNEL, corpus
 
 from gramline.pipeline import StoredGram, build_gram, export_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
+from gramline.pipeline.group_places import open_store
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,18 @@ def test_what_is_no_export_is_never_replaced(grams: list[StoredGram], tmp_path: 
     with pytest.raises(StoreError, match=r"is not an exported array; choose another path, or remove it$"):
         export_gram(grams[0].path, target, overwrite=True)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("place", ["local", "memory"])
+def test_an_array_of_somebody_else_is_never_replaced(grams: list[StoredGram], tmp_path: Path, place: str) -> None:
+    target = str(tmp_path / "a.zarr") if place == "local" else f"memory://{tmp_path.name}/a.zarr"
+    theirs = zarr.create_array(open_store(target), data=np.arange(6.0).reshape(2, 3), attributes={"gramline": "mine"})
+    with pytest.raises(StoreError, match=r"a Zarr array without the mark of an export .*; choose another path, or rem"):
+        export_gram(grams[0].path, target, overwrite=True)
+    np.testing.assert_array_equal(theirs[...], np.arange(6.0).reshape(2, 3))
+    theirs.attrs.put({})
+    with pytest.raises(StoreError, match="without the mark of an export"):
+        export_gram(grams[0].path, target, overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "c/zarr.json"])

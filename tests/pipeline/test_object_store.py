@@ -296,6 +296,23 @@ def test_an_export_replaces_an_export_and_nothing_beside_it(bucket: Any, tmp_pat
         obstore.delete(bucket, name)
 
 
+def test_an_export_that_was_interrupted_is_known_as_one_and_an_array_of_others_is_not(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_gram(KERNEL, corpus(8), tmp_path / "a.zarr", block_rows=10)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("zarr.Array.set_block_selection", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            export_gram(tmp_path / "a.zarr", URL)
+    export_gram(tmp_path / "a.zarr", URL, overwrite=True)
+    document = json.loads(bytes(obstore.get(bucket, "zarr.json").bytes()))
+    obstore.put(bucket, "zarr.json", json.dumps(document | {"attributes": {}}).encode())
+    before = {item["path"]: item["last_modified"] for page in obstore.list(bucket) for item in page}
+    with pytest.raises(StoreError, match="without the mark of an export"):
+        export_gram(tmp_path / "a.zarr", URL, overwrite=True)
+    assert {item["path"]: item["last_modified"] for page in obstore.list(bucket) for item in page} == before
+
+
 def test_an_address_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_url: str, **_: object) -> None:
         raise ValueError("no such account\nand more")
