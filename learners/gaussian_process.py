@@ -30,7 +30,7 @@ from gramline.learners.gaussian_process_prediction import Couplings, ExactPoster
 from gramline.learners.gaussian_process_training import Progress, maximise
 from gramline.learners.gram_checks import check_cross, check_square
 from gramline.learners.labels import Labels, decode_labels, encode_labels
-from gramline.learners.low_rank import LowRankCovariance, LowRankPosterior, approximation_report, pivoted_cholesky
+from gramline.learners.low_rank import LowRankCovariance, LowRankPosterior, approximation_report, low_rank
 from gramline.learners.operator import DenseGram, GramOperator, Matrix
 from gramline.learners.viterbi import viterbi
 
@@ -280,11 +280,11 @@ class GaussianProcessLabeler(Learner):
         assert self.rank is not None
         plain = ExactCovariance(exact.gram, exact.rows)
         try:
-            return LowRankCovariance(pivoted_cholesky(plain.column, plain.diagonal(), int(self.rank)), exact.jitter)
+            return LowRankCovariance(low_rank(plain, int(self.rank)), exact.jitter)
         except NotPositiveDefiniteError:
             if not exact.jitter:
                 raise
-            return LowRankCovariance(pivoted_cholesky(exact.column, exact.diagonal(), int(self.rank)))
+            return LowRankCovariance(low_rank(exact, int(self.rank)))
 
     def _advised(
         self, error: NotPositiveDefiniteError, exact: ExactCovariance, tokens: LabeledTokens

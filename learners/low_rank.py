@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from gramline.learners.cholesky import cholesky, not_positive_definite
-from gramline.learners.gaussian_process_covariance import Covariance, row_blocks
+from gramline.learners.gaussian_process_covariance import Covariance, ExactCovariance, row_blocks
 from gramline.learners.operator import GramOperator
 
 Matrix = NDArray[np.float64]
@@ -69,6 +69,28 @@ def _left(residual: Matrix, diagonal: Matrix) -> Matrix:
     if residual[worst] < -TOO_NEGATIVE * np.abs(diagonal).max():
         raise not_positive_definite(worst, float(residual[worst]))
     return np.maximum(residual, 0.0)
+
+
+def low_rank(exact: ExactCovariance, rank: int) -> PivotedCholesky:
+    """The pivoted Cholesky of an exact covariance, refused also for what stands where no pivot looked.
+
+    What a rank leaves of a positive semidefinite C, E = C - F F^T, has |E_ij| <= sqrt(r_i r_j). One product finds a row
+    with larger entries, above all one with a diagonal of 0, which never becomes a pivot.
+    """
+    found = pivoted_cholesky(exact.column, exact.diagonal(), rank)
+    draw = np.random.default_rng(0)
+    probe = draw.choice([-1.0, 1.0], exact.n_rows) * draw.uniform(1.0, 2.0, exact.n_rows)  # never near 0
+    left = exact.multiply(probe[:, None])[:, 0] - found.basis @ (found.basis.T @ probe)
+    roots = np.sqrt(found.residual)
+    excess = np.abs(left) - roots * (roots @ np.abs(probe))
+    row = int(excess.argmax())
+    if excess[row] > TOO_NEGATIVE * exact.diagonal().max():
+        entries = exact.column(row) - found.basis @ found.basis[row]
+        entries[row] = 0.0
+        other = int((np.abs(entries) - roots * roots[row]).argmax())
+        pair = np.diag(found.residual[[row, other]]) + entries[other] * np.eye(2)[::-1]
+        raise not_positive_definite(max(row, other), float(np.linalg.eigvalsh(pair)[0]))
+    return found
 
 
 class LowRankFactor:

@@ -291,6 +291,18 @@ def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(low: dict[s
     assert mended.elbo_ > mended.elbo_trace_[0]
 
 
+@pytest.mark.parametrize("others", [0.0, 1.0], ids=["all of it", "of two rows"])
+def test_a_diagonal_of_zero_beside_other_entries_is_refused_at_a_low_rank(others: float) -> None:
+    """Such rows never become pivots."""
+    bad = others * np.eye(N)
+    bad[[3, 11], [3, 11]] = 0.0
+    bad[3, 11] = bad[11, 3] = -1.5
+    low = GaussianProcessLabeler(approximation="nystrom", rank=4)
+    with pytest.raises(NotPositiveDefiniteError, match=r"pivot -1\.5 at row 11, smallest .* jitter=1\.[67] would do$"):
+        low.fit(DenseGram(bad, LENGTHS), LABELS)
+    assert np.isfinite(low.set_params(jitter=1.7).fit(DenseGram(bad, LENGTHS), LABELS).elbo_)
+
+
 @pytest.mark.parametrize(("others", "strength"), [(1.0, 5.0), (-1e-3, 0.5)], ids=["factor", "means"])
 def test_the_row_of_a_bad_pivot_is_that_of_the_gram(others: float, strength: float) -> None:
     """Unlabeled positions before it do not count it away."""
