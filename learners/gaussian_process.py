@@ -148,9 +148,12 @@ class GaussianProcessLabeler(Learner):
             scales = np.full(len(names), float(self.scale))
             inference = Inference(covariance, tokens, weights, scales, self._normalizer())
             training = maximise(inference, self.max_sweeps, self.tolerance, search, progress, kernel)
+            q = inference.posterior
+            if isinstance(covariance, LowRankCovariance):
+                scaled = np.sqrt(q.scale) * weights
+                self.approximation_report_ = approximation_report(exact, covariance, scaled, q.dual, q.precision)
         except NotPositiveDefiniteError as error:
             raise self._advised(error, exact, tokens) from None
-        q = inference.posterior
         if kernel is not None:
             gram, self.kernel_parameters_ = kernel.gram, kernel.gram.parameters()
         self.dual_ = np.zeros((gram.shape[0], len(names)))
@@ -161,8 +164,6 @@ class GaussianProcessLabeler(Learner):
         self.sweeps_, self.converged_, self.n_distinct_ = training.sweeps, training.converged, len(rows)
         if isinstance(covariance, LowRankCovariance):
             self._keep_landmarks(covariance, rows, inference)
-            scaled = np.sqrt(q.scale) * weights
-            self.approximation_report_ = approximation_report(exact, covariance, scaled, q.dual, q.precision)
         else:
             self._gram, self._gram_rows = gram, np.arange(gram.shape[0])
         return self

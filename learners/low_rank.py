@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from gramline.learners.cholesky import cholesky, not_positive_definite
+from gramline.learners.errors import NotPositiveDefiniteError
 from gramline.learners.gaussian_process_covariance import Covariance, ExactCovariance, row_blocks
 from gramline.learners.operator import GramOperator
 
@@ -192,7 +193,8 @@ def approximation_report(
     mean_error       largest difference of a posterior mean K a, for the fitted a
     variance_error   largest difference of a posterior variance given the fitted lam of the subset alone
 
-    `weights` are u including the scale, `dual` is a, `precision` lam, each of shape (n, n_labels).
+    `weights` are u including the scale, `dual` is a, `precision` lam, each of shape (n, n_labels). A subset whose exact
+    covariance is not positive semidefinite is refused.
     """
     subset = np.sort(np.random.default_rng(0).permutation(exact.n_rows)[:SUBSET])
     true, near = exact.columns(subset), approximate.columns(subset)
@@ -200,7 +202,10 @@ def approximation_report(
     variance_error = 0.0
     for j in range(dual.shape[1]):
         spread = np.sqrt(precision[subset, j]) * weights[subset, j]
-        explained = [cholesky(C[subset], spread).quadratic(spread[:, None] * C[subset]) for C in (true, near)]
+        try:
+            explained = [cholesky(C[subset], spread).quadratic(spread[:, None] * C[subset]) for C in (true, near)]
+        except NotPositiveDefiniteError as error:
+            raise not_positive_definite(int(subset[error.row]), error.pivot) from None
         differences = weights[subset, j] ** 2 * np.abs(explained[0] - explained[1])
         variance_error = max(variance_error, float(differences.max(initial=0.0)))
     return {

@@ -303,6 +303,15 @@ def test_a_diagonal_of_zero_beside_other_entries_is_refused_at_a_low_rank(others
     assert np.isfinite(low.set_params(jitter=1.7).fit(DenseGram(bad, LENGTHS), LABELS).elbo_)
 
 
+def test_what_a_low_rank_only_finds_when_it_is_compared_is_refused_in_the_same_words() -> None:
+    """Three rows with entries of -0.9 of their diagonal: no pair of them is wrong, and together they are."""
+    bad = np.diag(np.where(np.arange(N) < 8, 80.0, 40.0))
+    bad[np.ix_([11, 13, 17], [11, 13, 17])] -= 0.9 * 40.0 * (1.0 - np.eye(3))
+    labels = [[None, *row[1:]] for row in LABELS]
+    with pytest.raises(NotPositiveDefiniteError, match=r"pivot -.* at row 17, smallest .* jitter=35 would do$"):
+        GaussianProcessLabeler(approximation="nystrom", rank=3).fit(DenseGram(bad, LENGTHS), labels)
+
+
 @pytest.mark.parametrize(("others", "strength"), [(1.0, 5.0), (-1e-3, 0.5)], ids=["factor", "means"])
 def test_the_row_of_a_bad_pivot_is_that_of_the_gram(others: float, strength: float) -> None:
     """Unlabeled positions before it do not count it away."""
