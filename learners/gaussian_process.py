@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process_covariance import (
     ExactCovariance,
+    distinct_features,
     distinct_rows,
     smallest_eigenvalue,
     submatrix,
@@ -22,7 +23,7 @@ from gramline.learners.gaussian_process_covariance import (
 from gramline.learners.gaussian_process_expectation import ExpectedNormalizer
 from gramline.learners.gaussian_process_hyperparameters import ScaleSearch
 from gramline.learners.gaussian_process_inference import Inference
-from gramline.learners.gaussian_process_kernel_search import KernelSearch, TunableGram
+from gramline.learners.gaussian_process_kernel_search import KernelSearch, require_tunable
 from gramline.learners.gaussian_process_likelihood import LabeledTokens, neighbour_labels
 from gramline.learners.gaussian_process_normalizer import JensenNormalizer, Normalizer
 from gramline.learners.gaussian_process_parameters import check_parameters, named_offsets
@@ -41,9 +42,9 @@ class GaussianProcessLabeler(Learner):
     """p(y_t | neighbours) = softmax over q of f_q(t) + sum_d f_d[nb_d(t), q], local f_q ~ GP(0, scale_q K).
 
     Trained by maximising a variational bound of the pseudo-likelihood; it never decreases along `elbo_trace_`.
-    Positions without a label add nothing and are left out. Positions with identical Gram rows share their latent
-    values; their sums stand at the first of them. The Gram's prior P(y|x) enters as K_j = n_labels^2 P_j K P_j (so
-    that a uniform prior changes nothing), a diagonal label kernel as a factor.
+    Positions without a label add nothing and are left out. Positions with identical Gram rows (with `learn_kernel`,
+    identical features) share their latent values; their sums stand at the first of them. The Gram's prior P(y|x) enters
+    as K_j = n_labels^2 P_j K P_j (so that a uniform prior changes nothing), a diagonal label kernel as a factor.
 
     offsets          neighbours that a label depends on, or "GPSL1", "GPSL2", "GPSL4"
     bound            of E log sum_q exp f_q: "jensen", the published log sum_q exp(m_q + v_q / 2), too loose when
@@ -132,7 +133,9 @@ class GaussianProcessLabeler(Learner):
         codes, names = encode_labels(gram, labels)
         codes = _forgotten(codes, float(self.missing), int(self.seed))
         labeled = np.flatnonzero(codes >= 0)
-        rows, groups = distinct_rows(gram, labeled)
+        tunable = require_tunable(gram) if self.learn_kernel else None
+        # Rows that are equal at the parameters where a search starts need not be so where it ends.
+        rows, groups = distinct_rows(gram, labeled) if tunable is None else distinct_features(tunable.features, labeled)
         neighbours = neighbour_labels(codes, gram.layout.rows.lengths, offsets)[labeled]
         tokens = LabeledTokens(codes[labeled], neighbours, groups, len(rows), len(names))
         self.label_names_ = names
@@ -142,7 +145,7 @@ class GaussianProcessLabeler(Learner):
         exact = ExactCovariance(gram, rows, float(self.jitter))
         _check_size(float(self.scale) * (weights**2 * exact.diagonal()[:, None]))
         search = None if self.learn_scale is None else ScaleSearch(shared=self.learn_scale == "shared")
-        kernel = KernelSearch(_tunable(gram), rows, float(self.jitter)) if self.learn_kernel else None
+        kernel = None if tunable is None else KernelSearch(tunable, rows, float(self.jitter))
         try:
             covariance = exact if self.approximation is None else self._low_rank(exact)
             scales = np.full(len(names), float(self.scale))
@@ -392,15 +395,6 @@ def _check_size(prior: Matrix) -> None:
             f"scale times the diagonal of the Gram matrix reaches {largest:.3g}, too much for float64; give a scale "
             f"that keeps it below {LARGEST_VARIANCE:g}, or normalize the kernel"
         )
-
-
-def _tunable(gram: GramOperator) -> TunableGram:
-    if not all(hasattr(gram, name) for name in ("parameters", "at", "slope")):
-        raise LearnerError(
-            f"learn_kernel needs an ObservationGram, which knows its kernel's gradient, but was given a "
-            f"{type(gram).__name__}; learn_scale works with any"
-        )
-    return cast("TunableGram", gram)
 
 
 def _label_weights(gram: GramOperator, n_labels: int) -> Matrix:

@@ -114,7 +114,16 @@ def distinct_rows(gram: GramOperator, rows: Indices) -> tuple[Indices, Indices]:
     if gram.row_prior is not None:
         for place, row in enumerate(rows.tolist()):
             digests[place].update(np.ascontiguousarray(gram.row_prior[row]).data)
-    keys = np.array([digest.digest() for digest in digests])
+    return _grouped(np.array([digest.digest() for digest in digests]), rows)
+
+
+def distinct_features(features: Matrix, rows: Indices) -> tuple[Indices, Indices]:
+    """The same for positions that are given by features: equal ones have equal Gram rows whatever the kernel is."""
+    return _grouped(np.array([blake2b((features[row] + 0.0).data, digest_size=16).digest() for row in rows]), rows)
+
+
+def _grouped(keys: NDArray[np.bytes_], rows: Indices) -> tuple[Indices, Indices]:
+    """(first of `rows` of every group with equal keys, group of each)."""
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)  # groups in the order of their first rows
     rank = np.empty(len(order), np.int64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.learners.errors import LearnerError
 from gramline.learners.gaussian_process_covariance import ExactCovariance
 from gramline.learners.gaussian_process_hyperparameters import bound_gradient
 from gramline.learners.gaussian_process_inference import Inference
@@ -25,6 +26,11 @@ FARTHEST = 10.0  # from where a log parameter started: a bound may grow for ever
 class TunableGram(GramOperator, Protocol):
     """A Gram matrix that knows how it hangs on the parameters of its kernel."""
 
+    @property
+    def features(self) -> Matrix:
+        """What is known of every position, shape (n, n_features); the rest is up to the parameters."""
+        ...
+
     def parameters(self) -> dict[str, float]: ...
 
     def at(self, parameters: dict[str, float]) -> TunableGram:
@@ -34,6 +40,16 @@ class TunableGram(GramOperator, Protocol):
     def slope(self, parameter: str) -> Matrix:
         """dK / d log(parameter), shape (n, n)."""
         ...
+
+
+def require_tunable(gram: GramOperator) -> TunableGram:
+    """Refuse a Gram matrix without slopes."""
+    if not all(hasattr(gram, name) for name in ("features", "parameters", "at", "slope")):
+        raise LearnerError(
+            f"learn_kernel needs an ObservationGram, which knows its kernel's gradient, but was given a "
+            f"{type(gram).__name__}; learn_scale works with any"
+        )
+    return cast("TunableGram", gram)
 
 
 class KernelSearch:

@@ -76,6 +76,18 @@ def test_a_scale_is_learned_beside_a_parameter() -> None:
     assert both.kernel_parameters_["coef0"] > 0.05
 
 
+@pytest.mark.parametrize("start", [Gaussian(gamma=1e-20), Polynomial(2, 1e20), Polynomial(2, 1e-20)], ids=str)
+def test_positions_share_latent_values_for_their_features_and_not_for_where_a_search_starts(start: Any) -> None:
+    """At these parameters rows of the Gram are equal in float64 whose positions are not."""
+    points = np.concatenate([POINTS, -POINTS, POINTS])
+    points[0, 0], points[30, 0], points[60, 0] = 0.0, -0.0, -0.0
+    labels, lengths = LABELS * 3, LENGTHS * 3
+    gram = ObservationGram(start, points, lengths)
+    params: dict[str, Any] = {"scale": 1.0 / gram.diagonal().max(), "max_sweeps": 3}
+    assert GaussianProcessLabeler(**params).fit(gram, labels).n_distinct_ < 60
+    assert GaussianProcessLabeler(learn_kernel=True, **params).fit(gram, labels).n_distinct_ == 60
+
+
 def test_what_has_no_gradient_is_refused() -> None:
     plain = DenseGram(POINTS @ POINTS.T, LENGTHS)
     with pytest.raises(LearnerError, match="learn_kernel needs an ObservationGram"):
