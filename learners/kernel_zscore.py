@@ -26,10 +26,13 @@ from gramline.learners.token_features import Unlabeled, check_unlabeled, labeled
 from gramline.learners.viterbi import Floats, Offsets, viterbi
 from gramline.learners.zscore import Loss, check_choice, check_ridge
 from gramline.learners.zscore_moments import ChainStatistics
-from gramline.learners.zscore_reduced import hamming_scale, reduce_transitions, training_gain, training_z
+from gramline.learners.zscore_reduced import Reduced, hamming_scale, reduce_transitions, training_gain, training_z
 
 Preconditioner = Literal["wide", "nystrom", "none"]
 Precision = Literal["double", "single"]
+
+CANCELLED = 1e-3  # scores this small beside what they are a difference of are computed by a product instead
+ROUNDING = 1e-12  # of sums, relative to the sum of absolute values
 
 
 class KernelZScoreLabeler(ChainLabeler):
@@ -52,7 +55,7 @@ class KernelZScoreLabeler(ChainLabeler):
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
     dual_: Floats  # A, shape (n_rows, n_labels); 0 at rows left out of the training
-    z_: float  # Z of the model on its training set
+    z_: float  # Z of the model on its training set; 0 where nothing but rounding tells the labels from any others
     loss_multiplier_: float | None  # alpha of the Hamming version
     status_: str
     iterations_: int
@@ -175,7 +178,7 @@ class KernelZScoreLabeler(ChainLabeler):
             return {number: part[running[number].rows] for number, part in zip(blocks, parts, strict=True)}
 
         for problem, solutions in zip(running, solve_together(apply_all, [p.solving() for p in running]), strict=True):
-            problem.finish(solutions)
+            problem.finish(gram, solutions)
 
     def _solver(self) -> tuple[object, ...]:
         """What learners must have in common to share a Krylov space; a preconditioned one belongs to one ridge."""
@@ -191,28 +194,50 @@ class KernelZScoreLabeler(ChainLabeler):
         extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
         return solving(sides, shifts, tolerance=self.tolerance, max_iterations=self.max_iterations, extra_columns=extra)
 
-    def _take(self, problem: _Problem, ridge: float, solution: Solution) -> None:
-        """Finish the reduced solution for one ridge. G X = n (sides - ridge X) needs no further product."""
+    def _solved(self, problem: _Problem, ridge: float, solution: Solution) -> _Solved:
+        """The reduced solution for one ridge. G X = n (sides - ridge X) needs no further product."""
         statistics, sides = problem.statistics, problem.sides
         n = statistics.n_labels
         scored = n * (sides - ridge * solution.value)
         transition_ridge = ridge if self.transition_ridge is None else self.transition_ridge
         reduced = reduce_transitions(statistics, transition_ridge, sides[:, n:].T @ scored)
-        dual, scores, transition = reduced.combined(solution.value), reduced.combined(scored), reduced.transition
+        dual, scores = reduced.combined(solution.value), reduced.combined(scored)
+        is_vague = np.abs(scores).max(initial=0.0) < CANCELLED * n * ridge * np.abs(dual).max(initial=0.0)
+        return _Solved(self, solution, reduced, dual, scores, bool(is_vague))
+
+    def _take(self, problem: _Problem, solved: _Solved) -> None:
+        """Become the labeler that was solved for."""
+        statistics, reduced = problem.statistics, solved.reduced
+        dual, scores, transition = solved.dual, solved.scores, reduced.transition
+        gain = training_gain(scores, transition, statistics)
+        gain = gain if gain > solved.rounding else 0.0
         self.loss_multiplier_ = None
         if self.loss == "hamming":
-            hamming = hamming_scale(statistics, training_gain(scores, transition, statistics), reduced.interaction)
+            hamming = hamming_scale(statistics, gain, reduced.interaction)
             dual, scores = hamming.scale * dual, hamming.scale * scores
-            transition = hamming.scale * transition - reduced.interaction / n
+            transition = hamming.scale * transition - reduced.interaction / statistics.n_labels
             self.loss_multiplier_ = hamming.multiplier
-        self.dual_ = np.zeros((problem.n_rows, n))
+        self.dual_ = np.zeros((problem.n_rows, statistics.n_labels))
         self.dual_[problem.rows] = dual
         self.transition_ = transition
-        self.z_ = training_z(scores, transition, statistics)
+        self.z_ = training_z(scores, transition, statistics) if gain else 0.0
         self.label_names_ = problem.names
-        self.status_ = solution.status.value
-        self.iterations_ = solution.iterations
-        self.residual_ = solution.residual
+        self.status_ = solved.solution.status.value
+        self.iterations_ = solved.solution.iterations
+        self.residual_ = solved.solution.residual
+
+
+@dataclass(eq=False)
+class _Solved:
+    """The reduced solution of one labeler."""
+
+    learner: KernelZScoreLabeler
+    solution: Solution
+    reduced: Reduced
+    dual: Floats  # A, shape (N, n_labels)
+    scores: Floats  # G A, shape (N, n_labels)
+    is_vague: bool  # the scores are a difference of much larger numbers
+    rounding: float = 0.0  # of the gain theta . b*
 
 
 @dataclass(eq=False)
@@ -253,14 +278,27 @@ class _Problem:
         n = self.statistics.n_labels
         return self.learners[0]._solving(n * self.sides, [n * ridge for ridge in self.ridges])
 
-    def finish(self, solutions: list[Solution]) -> None:
+    def finish(self, gram: GramOperator, solutions: list[Solution]) -> None:
         by_ridge = dict(zip(self.ridges, solutions, strict=True))
+        found: list[_Solved] = []
         for learner in self.learners:
             ridges = learner._ridges()
-            path = []
-            for ridge in ridges if len(ridges) > 1 else []:
-                single = learner.fresh().set_params(ridge=ridge)
-                single._take(self, ridge, by_ridge[ridge])
-                path.append(single)
-            learner._take(self, ridges[0], by_ridge[ridges[0]])
-            learner._path = path
+            learner._path = [learner.fresh().set_params(ridge=ridge) for ridge in ridges] if len(ridges) > 1 else []
+            for single in (learner, *learner._path):
+                ridge = single._ridges()[0]
+                found.append(single._solved(self, ridge, by_ridge[ridge]))
+        vague = [solved for solved in found if solved.is_vague]
+        if vague:
+            self._score(gram, vague)
+        for solved in found:
+            solved.learner._take(self, solved)
+
+    def _score(self, gram: GramOperator, vague: list[_Solved]) -> None:
+        """Where a ridge is so far above the kernel that it leaves nothing of G A, one product gives it for all."""
+        product = gram.matmul(np.hstack([self.spread(solved.dual) for solved in vague]))[self.rows]
+        roots = np.sqrt(np.maximum(gram.diagonal()[self.rows], 0.0))
+        n = self.statistics.n_labels
+        for solved, scores in zip(vague, np.split(product, len(vague), axis=1), strict=True):
+            solved.scores = scores
+            # |G_st| <= root_s root_t bounds what was summed up
+            solved.rounding = ROUNDING * float((roots @ np.abs(self.sides[:, :n])) @ (roots @ np.abs(solved.dual)))

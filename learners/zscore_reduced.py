@@ -110,6 +110,10 @@ def training_gain(scores: Floats, transition: Floats, statistics: ChainStatistic
 
 def training_z(scores: Floats, transition: Floats, statistics: ChainStatistics) -> float:
     """Z = theta . b* / sqrt(theta^T C* theta) of the training scores; 0 where the score is constant over all paths."""
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (scores, transition))
+    if largest == 0:
+        return 0.0
+    scores, transition = scores / largest, transition / largest  # Z stays, and no square leaves float64
     variance = float(path_moments(scores, transition, statistics.starts)[1].sum())
     gain = training_gain(scores, transition, statistics)
     return gain / float(np.sqrt(variance)) if variance > 0 else 0.0

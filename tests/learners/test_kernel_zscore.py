@@ -12,6 +12,7 @@ from gramline.learners.errors import ConvergenceError, LabelError, LearnerError,
 from gramline.learners.kernel_zscore import KernelZScoreLabeler
 from gramline.learners.operator import DenseGram
 from gramline.learners.zscore import ZScoreLabeler
+from gramline.learners.zscore_moments import ChainStatistics, covariance, excess
 from gramline.pipeline.build import build_gram
 from gramline.pipeline.corpus.corpus import Corpus
 
@@ -78,6 +79,35 @@ def test_with_the_linear_kernel_it_is_the_primal_learner(loss, ridges, precondit
 
 def gaussian(A, B):
     return np.exp(-0.3 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("loss", ["none", "hamming"])
+@pytest.mark.parametrize("ridge", [1e5, 1e9, 1e16, 1e100, 1e200])
+def test_a_ridge_far_above_the_kernel_has_the_z_of_the_primal_learner(loss, ridge):
+    """Then G A is a difference without digits, and as the ridge grows Z tends to |b*|^2 / sqrt(b*^T C* b*)."""
+    primal = ZScoreLabeler(ridge, loss=loss).fit(packed(*TRAIN))
+    gram = CountedGram(TRAIN[0] @ TRAIN[0].T, TRAIN[2])
+    kernel = KernelZScoreLabeler([ridge, 2 * ridge], loss=loss).fit(gram, TRAIN[1])
+    np.testing.assert_allclose(kernel.z_, primal.z_, rtol=1e-7)
+    if loss == "hamming":
+        np.testing.assert_allclose(kernel.loss_multiplier_, primal.loss_multiplier_, rtol=1e-7)
+    starts = np.concatenate([[0], np.cumsum(TRAIN[2])])
+    statistics = ChainStatistics(np.array([NAMES.index(name) for path in TRAIN[1] for name in path]), starts, 3)
+    direction = excess(TRAIN[0], statistics)
+    limit = direction @ direction / np.sqrt(direction @ covariance(TRAIN[0], starts, 3) @ direction)
+    np.testing.assert_allclose(kernel.z_, limit, rtol=1e3 / ridge + 1e-9)
+    assert gram.widths.count(9) == 1  # of the labeler and of its path of two, together
+
+
+@pytest.mark.parametrize("loss", ["none", "hamming"])
+def test_labels_that_nothing_tells_from_others_have_a_z_of_0(loss):
+    """b* = 0: equal positions, every label as often as any other."""
+    for ridge in (1e-2, 1e9):
+        model = KernelZScoreLabeler(ridge, loss=loss).fit(
+            DenseGram(np.ones((9, 9)), [1] * 9), [["a"], ["b"], ["c"]] * 3
+        )
+        assert model.z_ == 0
+        assert model.loss_multiplier_ in (None, 0)
 
 
 def test_a_list_of_ridges_equals_separate_solves_for_the_price_of_one():
