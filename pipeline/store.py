@@ -161,7 +161,10 @@ class TileStore:
         try:
             return from_dict(self.spec.kernel, Kernel)  # type: ignore[type-abstract]
         except (KernelError, AttributeError, TypeError, RecursionError) as error:
-            raise StoreError(f"the kernel of {self.url} cannot be made here: {error}") from None
+            raise StoreError(
+                f"the kernel of {self.url} cannot be made here: {error}; its values can be read and exported, for all "
+                "else build it anew with a kernel that this version of gramline takes"
+            ) from None
 
     @property
     def row_vocabulary(self) -> Vocabulary:
@@ -184,11 +187,12 @@ class TileStore:
             local -= len(segment)
         else:
             raise IndexError(f"{self.url} has no block {block}")
+        kernel = self.kernel
         try:
-            check_kernel(self.kernel, packed)
+            check_kernel(kernel, packed)
         except ValueError as error:
             raise StoreError(f"the corpus kept in {self.url} is damaged: block {block}: {error}") from None
-        if not np.array_equal(self.kernel.row_lengths(packed), layout.lengths[layout.structures(block)]):
+        if not np.array_equal(kernel.row_lengths(packed), layout.lengths[layout.structures(block)]):
             raise StoreError(
                 f"the corpus kept in {self.url} is damaged: block {block} has other structures than planned"
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forged import resealed
 from tolerances import assert_close
 
 from gramline.kernels.base import Kernel
@@ -19,6 +20,8 @@ from gramline.kernels.trees.labeling import TreeLabeling
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.labeling_perceptron import LabelingPerceptron
 from gramline.learners.ranking_perceptron import RankingPerceptron
+from gramline.pipeline import StoredGram, build_gram
+from gramline.pipeline.array_group import read_attributes
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.labeler import KernelLabeler
@@ -65,6 +68,32 @@ def test_plan_build_verify_append_and_export(gramline: Any, kind: str, tmp_path:
     assert_close(np.load(tmp_path / "g.npy"), record.gram(everything))
     cross = gramline("gram", "build", first, "--other", more, "-o", tmp_path / "x.zarr", "--inline", "--kernel", kernel)
     assert cross.code == 0, cross.err
+
+
+def test_a_store_of_a_kernel_that_is_refused_by_now_can_be_read_and_exported(gramline: Any, tmp_path: Path) -> None:
+    """Earlier versions took a decay above 1."""
+    gram, corpus, exported = tmp_path / "g.zarr", tmp_path / "c.parquet", tmp_path / "g.npy"
+    corpus_of("parses", 5, 3).save(corpus)
+    values = build_gram(SubsetTree(decay=0.5), Corpus.load(corpus), gram, block_rows=2).to_numpy()
+    spec = read_attributes(str(gram))[0]["spec"]
+    resealed(gram, {"spec": spec | {"kernel": spec["kernel"] | {"decay": 1.5}}})
+    assert "subset-tree(decay=1.5)" in gramline("gram", "status", gram).out
+    assert gramline("gram", "export", gram, exported).code == 0
+    np.testing.assert_array_equal(np.load(exported), values)
+    np.testing.assert_array_equal(StoredGram.open(gram).to_numpy(), values)
+    for command in (
+        ("gram", "verify", gram, "--inline"),
+        ("gram", "append", gram, corpus, "--inline"),
+        ("fit", gram, "-o", tmp_path / "m.zarr"),
+        ("cv", gram),
+    ):
+        answer = gramline(*command)
+        assert answer.code == 2
+        assert answer.error == (
+            f"the kernel of {gram} cannot be made here: SubsetTree.decay must be a number above 0 and at most 1, got "
+            "1.5; its values can be read and exported, for all else build it anew with a kernel that this version of "
+            "gramline takes"
+        )
 
 
 @pytest.mark.parametrize("kind", [*LABELED, *WHOLE])
