@@ -18,6 +18,7 @@ from gramline.pipeline.build import choose_executor, compute_missing
 from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.group_places import is_in_memory, memory_lock
 from gramline.pipeline.packed_arrays import packed_fingerprint
 from gramline.pipeline.packed_blocks import extends
 from gramline.pipeline.store import TileStore, absolute
@@ -84,10 +85,14 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
 
 @contextmanager
 def _one_at_a_time(url: str) -> Iterator[None]:
-    """Of two appends to a local store the second waits until the first one's structures are in.
+    """Of two appends to a store on this machine the second waits until the first one's structures are in.
 
     Elsewhere nobody can wait for a lock that its owner may never release: there the second one to finish is refused.
     """
+    if is_in_memory(url):
+        with memory_lock(url):
+            yield
+        return
     if not is_local(url):
         yield
         return

@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from zarr.abc.store import Store
@@ -18,6 +19,7 @@ from gramline.pipeline.object_store import open_bucket
 
 SETTLE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
 _MEMORY: dict[str, Store] = {}
+_MEMORY_LOCKS: dict[str, Lock] = {}
 
 
 def is_local(url: str) -> bool:
@@ -27,6 +29,15 @@ def is_local(url: str) -> bool:
 def local_path(url: str) -> Path:
     """The path behind a local url."""
     return Path(url.removeprefix("file://"))
+
+
+def is_in_memory(url: str) -> bool:
+    return url.startswith("memory://")
+
+
+def memory_lock(url: str) -> Lock:
+    """The one lock of a store in memory, which no other process sees."""
+    return _MEMORY_LOCKS.setdefault(url, Lock())
 
 
 class FolderStore(LocalStore):
@@ -75,9 +86,8 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     """The Zarr store at a local path, `memory://name`, or an object store's url (extra `s3`)."""
     if is_local(url):
         return FolderStore(local_path(url), read_only=read_only)
-    scheme, _, name = url.partition("://")
-    if scheme == "memory":
-        return _MEMORY.setdefault(name, MemoryStore())
+    if is_in_memory(url):
+        return _MEMORY.setdefault(url, MemoryStore())
     bucket = open_bucket(url)
     from zarr.storage import ObjectStore  # needs obstore
 

@@ -33,7 +33,7 @@ from gramline.pipeline.array_group import (
 )
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.group_kinds import Kind
-from gramline.pipeline.group_places import gathered, open_store, settled
+from gramline.pipeline.group_places import gathered, is_in_memory, open_store, settled
 from gramline.pipeline.object_store import (
     delete,
     has_attributes,
@@ -59,7 +59,7 @@ class GroupWriter:
     def __init__(self, url: str) -> None:
         refuse_secrets(url)
         self.url = url
-        self._is_remote = not is_local(url) and not url.startswith("memory://")
+        self._is_remote = not is_local(url) and not is_in_memory(url)
         self._is_streamed = False
         self._staged = f"{local_path(url)}.{uuid.uuid4().hex}.partial" if is_local(url) else url
         if is_local(url):

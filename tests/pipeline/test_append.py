@@ -98,15 +98,17 @@ def test_a_build_against_an_appended_store_says_what_it_is(tmp_path: Path) -> No
         build_gram(KERNEL, OLD, tmp_path / "a.zarr")
 
 
-def test_two_appends_at_once_both_arrive(tmp_path: Path) -> None:
-    build_gram(KERNEL, OLD, tmp_path / "a.zarr", block_rows=10)
+@pytest.mark.parametrize("place", ["local", "memory"])
+def test_two_appends_at_once_both_arrive(tmp_path: Path, place: str) -> None:
+    url = str(tmp_path / "a.zarr") if place == "local" else f"memory://{tmp_path.name}/a.zarr"
+    build_gram(KERNEL, OLD, url, block_rows=10)
     more = [corpus(3, seed=seed) for seed in (11, 12)]
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda new: append_gram(tmp_path / "a.zarr", new), more))
-    gram = StoredGram.open(tmp_path / "a.zarr")
+        list(pool.map(lambda new: append_gram(url, new), more))
+    gram = StoredGram.open(url)
     assert gram.status().n_segments == 3
     assert gram.shape[0] == OLD.n_positions + sum(new.n_positions for new in more)
-    assert verify_gram(tmp_path / "a.zarr").is_good
+    assert verify_gram(url).is_good
 
 
 def test_what_cannot_be_appended_is_refused(tmp_path: Path) -> None:
