@@ -80,6 +80,9 @@ class ComputedGram:
             raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
         return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
 
+    def held(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        return self._kernel.tile(self._rows, self._rows)[np.ix_(rows, rows)]
+
     @staticmethod
     def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:
         structures = layout.structures(block)

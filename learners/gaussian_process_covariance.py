@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from gramline.learners.cholesky import Factor
+from gramline.learners.cholesky import Factor, cholesky
 from gramline.learners.operator import GramOperator, Matrix
 
 Indices = NDArray[np.int64]
+
+STRIP_ROWS = 128  # converted to float64 at a time
 
 
 class Covariance(Protocol):
@@ -42,22 +44,28 @@ class Covariance(Protocol):
 
 
 class ExactCovariance:
-    """C = G[rows, rows] + jitter I."""
+    """C = G[rows, rows] + jitter I; held in memory from the first factor on, where the Gram can afford it."""
 
     def __init__(self, gram: GramOperator, rows: Indices, jitter: float = 0.0) -> None:
         self.gram = gram
         self.rows = rows
         self.jitter = jitter
         self._diagonal = gram.diagonal()[rows] + jitter
+        self._is_factored = False
+        self._held: NDArray[Any] | None = None  # G[rows, rows]
 
     @property
     def n_rows(self) -> int:
         return len(self.rows)
 
     def multiply(self, W: Matrix) -> Matrix:
-        spread = np.zeros((self.gram.shape[0], W.shape[1]))
-        spread[self.rows] = W
-        product: Matrix = self.gram.matmul(spread)[self.rows]
+        product: Matrix
+        if self._held is not None:
+            product = _product(self._held, W)
+        else:
+            spread = np.zeros((self.gram.shape[0], W.shape[1]))
+            spread[self.rows] = W
+            product = self.gram.matmul(spread)[self.rows]
         if self.jitter:
             product += self.jitter * W
         return product
@@ -66,7 +74,10 @@ class ExactCovariance:
         return self._diagonal
 
     def columns(self, chosen: Indices) -> Matrix:
-        block = submatrix(self.gram, self.rows, self.rows[chosen])
+        if self._held is not None:
+            block = self._held[:, chosen].astype(float)
+        else:
+            block = submatrix(self.gram, self.rows, self.rows[chosen])
         block[chosen, np.arange(len(chosen))] += self.jitter
         return block
 
@@ -75,7 +86,20 @@ class ExactCovariance:
         return self.columns(np.array([place]))[:, 0]
 
     def factor(self, scale: Matrix) -> Factor:
-        return self.gram.cholesky(scale, 1.0 + self.jitter * scale**2, self.rows)
+        if not self._is_factored:
+            self._is_factored, self._held = True, self.gram.held(self.rows)
+        shift = 1.0 + self.jitter * scale**2
+        return self.gram.cholesky(scale, shift, self.rows) if self._held is None else cholesky(self._held, scale, shift)
+
+
+def _product(matrix: NDArray[Any], W: Matrix) -> Matrix:
+    """matrix @ W in float64, strip by strip where that takes a conversion."""
+    if matrix.dtype == np.float64:
+        return np.asarray(matrix @ W)
+    product = np.empty((len(matrix), W.shape[1]))
+    for first in range(0, len(matrix), STRIP_ROWS):
+        product[first : first + STRIP_ROWS] = matrix[first : first + STRIP_ROWS].astype(float) @ W
+    return product
 
 
 def submatrix(gram: GramOperator, rows: Indices, cols: Indices) -> Matrix:

@@ -74,6 +74,13 @@ class GramOperator(Protocol):
         """
         ...
 
+    def held(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        """G[rows, rows] for who works with it again and again, where a `cholesky` of it takes that memory anyway.
+
+        None where it would be too large, or is in memory already; symmetric Grams only.
+        """
+        ...
+
 
 class DenseGram:
     """A Gram matrix in memory."""
@@ -184,6 +191,9 @@ class DenseGram:
         if not self.layout.is_symmetric:
             raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
         return cholesky(self.matrix, scale, shift, rows)
+
+    def held(self, rows: NDArray[np.int64]) -> None:  # noqa: ARG002
+        return None
 
 
 def _check_symmetric(matrix: NDArray[Any]) -> None:

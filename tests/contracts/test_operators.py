@@ -13,6 +13,7 @@ from tolerances import assert_close
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
+from gramline.learners.gaussian_process_covariance import ExactCovariance
 from gramline.learners.operator import DenseGram, GramOperator
 from gramline.pipeline import Corpus, build_gram
 
@@ -138,6 +139,25 @@ def test_cholesky_solves(make: Make) -> None:
     with pytest.raises(NotPositiveDefiniteError) as caught:
         gram.cholesky(scale, np.array([2.0, 2.0, -1e9, 2.0]), rows)
     assert caught.value.row == 2  # among those four
+
+
+def test_what_is_held_for_factors_is_the_matrix(make: Make) -> None:
+    gram, rows = make(KERNEL, ROWS, None), np.array([5, 2, 30, 11])
+    held = gram.held(rows)
+    if isinstance(gram, DenseGram):
+        assert held is None
+    else:
+        close(gram, held, symmetric()[np.ix_(rows, rows)])
+
+
+def test_a_covariance_is_the_same_before_and_after_its_first_factor(make: Make) -> None:
+    gram, rows, chosen = make(KERNEL, ROWS, None), np.array([5, 2, 30, 11]), np.array([3, 0])
+    covariance = ExactCovariance(gram, rows, 0.25)
+    expected = symmetric()[np.ix_(rows, rows)] + 0.25 * np.eye(4)
+    for _ in range(2):
+        close(gram, covariance.multiply(weights(4, 3)), expected @ weights(4, 3))
+        close(gram, covariance.columns(chosen), expected[:, chosen])
+        close(gram, covariance.factor(np.full(4, 0.5)).solve(np.eye(4)), np.linalg.inv(np.eye(4) + expected / 4))
 
 
 def test_labels_and_priors(make: Make) -> None:

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramline.learners.errors import LearnerError
+from gramline.learners.gaussian_process import GaussianProcessLabeler
+from gramline.learners.operator import DenseGram
 from gramline.pipeline import Corpus, StoredGram, build_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
 from gramline.pipeline.tile_stream import BUFFERS_KEPT
@@ -47,6 +49,20 @@ def test_tiles_that_meet_only_zeros_are_not_read(gram: StoredGram, cross: Stored
     assert reads(gram, lambda: gram.matmul(W)) == gram.layout.rows.n_blocks
     assert reads(cross, lambda: cross.matmul(W, transpose=True)) == cross.layout.cols.n_blocks
     assert reads(cross, lambda: cross.matmul(np.ones((cross.shape[1], 1)))) == cross.layout.n_tiles
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_gaussian_process_reads_tiles_once_for_all_labels_and_sweeps(tmp_path: Path, dtype: str) -> None:
+    stored = build_gram(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=10, dtype=dtype)
+    n_blocks = stored.layout.rows.n_blocks
+    learner = GaussianProcessLabeler(max_sweeps=4)
+    # Equal rows are looked for in every block, then the diagonal, and all tiles for what is held.
+    assert reads(stored, lambda: learner.fit(stored, corpus().labels)) == n_blocks**2 + n_blocks + stored.layout.n_tiles
+    dense = GaussianProcessLabeler(max_sweeps=4).fit(DenseGram.of(KERNEL, corpus()), corpus().labels)
+    assert learner.elbo_ == pytest.approx(dense.elbo_, rel=1e-6)
+    # Where a factor is too large for memory, nothing is held.
+    stored.factor_limit = 0
+    assert stored.held(np.arange(stored.shape[0])) is None
 
 
 def test_column_blocks_count_what_they_read(gram: StoredGram) -> None:
