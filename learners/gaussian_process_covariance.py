@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from gramline.learners.cholesky import Factor, cholesky
-from gramline.learners.operator import GramOperator, Matrix
+from gramline.learners.operator import CanHold, GramOperator, Matrix
 
 Indices = NDArray[np.int64]
 
@@ -87,7 +87,8 @@ class ExactCovariance:
 
     def factor(self, scale: Matrix) -> Factor:
         if not self._is_factored:
-            self._is_factored, self._held = True, self.gram.held(self.rows)
+            self._is_factored = True
+            self._held = self.gram.held(self.rows) if isinstance(self.gram, CanHold) else None
         shift = 1.0 + self.jitter * scale**2
         return self.gram.cholesky(scale, shift, self.rows) if self._held is None else cholesky(self._held, scale, shift)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,10 +74,15 @@ class GramOperator(Protocol):
         """
         ...
 
+
+@runtime_checkable
+class CanHold(Protocol):
+    """A Gram whose entries cost time to get; an operator need not be one."""
+
     def held(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
         """G[rows, rows] for who works with it again and again, where a `cholesky` of it takes that memory anyway.
 
-        None where it would be too large, or is in memory already; symmetric Grams only.
+        None where it would be too large; symmetric Grams only.
         """
         ...
 
@@ -191,9 +196,6 @@ class DenseGram:
         if not self.layout.is_symmetric:
             raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
         return cholesky(self.matrix, scale, shift, rows)
-
-    def held(self, rows: NDArray[np.int64]) -> None:  # noqa: ARG002
-        return None
 
 
 def _check_symmetric(matrix: NDArray[Any]) -> None:

@@ -57,10 +57,8 @@ def test_every_operator_is_the_matrix_of_the_kernel(block_rows: int | None, othe
             assert_close(gram.diagonal(), np.diag(matrix))
             factor = gram.cholesky(np.ones(9))
             assert_close(factor.solve(np.eye(9)), np.linalg.inv(np.eye(9) + matrix))
-            held = gram.held(np.array([7, 0, 2]))
-            assert (
-                held is None if isinstance(gram, DenseGram) else np.allclose(held, matrix[np.ix_([7, 0, 2], [7, 0, 2])])
-            )
+            if not isinstance(gram, DenseGram):
+                assert_close(gram.held(np.array([7, 0, 2])), matrix[np.ix_([7, 0, 2], [7, 0, 2])])
 
 
 def test_a_computed_gram_skips_what_meets_only_zeros() -> None:
