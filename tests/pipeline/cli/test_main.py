@@ -167,3 +167,30 @@ def test_ctrl_c_leaves_quietly(gramline: Any, monkeypatch: pytest.MonkeyPatch) -
     answer = gramline("demo")
     assert answer.code == 130
     assert answer.error.startswith("stopped; ")
+
+
+ABORTS_WHEN_TORN_DOWN = """
+import atexit, os, sys
+from gramline.pipeline.cli import main
+
+class Threads:
+    def __del__(self, abort=os.abort):
+        abort()
+
+def run(_arguments):
+    print("done")
+    return int(sys.argv[1])
+
+atexit.register(print, "closed")
+sys.modules["obstore"] = Threads()
+main.run = run
+main.main()
+"""
+
+
+@pytest.mark.parametrize("code", [0, 2])
+def test_threads_of_an_object_store_do_not_decide_the_exit_code(code: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ABORTS_WHEN_TORN_DOWN, str(code)], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "done\nclosed\n", "")
