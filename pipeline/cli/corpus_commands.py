@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gramline.pipeline.cli.candidates_command import candidates, output_option
-from gramline.pipeline.cli.corpus_import import FORMATS, SUFFIXES, import_corpus
+from gramline.pipeline.cli.corpus_import import CONLLU_KINDS, FORMATS, SUFFIXES, import_corpus
 from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_pairs, say_table
 from gramline.pipeline.errors import InputError
 
@@ -59,7 +59,7 @@ corpus.add_command(candidates)
 @click.option("--missing-label", metavar="LABEL", help="conll: this label means there is none.")
 @click.option("--skip-document-marks", is_flag=True, default=None, help="conll: leave -DOCSTART- lines out.")
 @click.option("--label", metavar="NAME", help="conllu: UPOS, XPOS, DEPREL, or a key of MISC or FEATS [default: UPOS].")
-@click.option("--kind", type=click.Choice(["trees", "sequences"]), help="conllu: what to make [default: trees].")
+@click.option("--kind", type=click.Choice(CONLLU_KINDS), help="conllu: what to make [default: trees].")
 @click.option("--strip-functions", is_flag=True, default=None, help="brackets: NP-SBJ-1 becomes NP.")
 @click.option("--strip-empty", is_flag=True, default=None, help="brackets: leave -NONE- elements out.")
 @json_option

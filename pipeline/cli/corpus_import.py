@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
 
 TEMPLATE = "template:"
+CONLLU_KINDS = ("trees", "sequences")
 
 
 def import_corpus(

@@ -6,18 +6,29 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gramline.pipeline.cli.corpus_import import CONLLU_KINDS, FORMATS
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.job_lines import JobLines
 
 TEXT, WHOLE, FLAG, SIZE = "a string", "a whole number of at least 1", "true or false", "a size such as 2GiB"
 _SIZE = re.compile(r"0*[1-9]\d{0,15}(\.\d{0,15})?\s*([kmgt]i?)?b?|0?\.0*[1-9]\d{0,15}\s*[kmgt]i?b?", re.IGNORECASE)
-SEED = "a whole number of at least 0"
+SEED, COLUMN = "a whole number of at least 0", "a whole number"
 # The same as the store has them, which takes a second to load.
 DTYPES, COMPRESSIONS = ("float64", "float32"), ("none", "lz4", "zstd")
-CHOICES = {("gram", "dtype"): DTYPES, ("gram", "compression"): COMPRESSIONS}
+CHOICES = {
+    ("corpus", "format"): tuple(FORMATS),
+    ("features", "kind"): CONLLU_KINDS,
+    ("gram", "dtype"): DTYPES,
+    ("gram", "compression"): COMPRESSIONS,
+}
 
 KINDS: dict[tuple[str, str], str] = {
-    **{("corpus", key): TEXT for key in ("path", "other", "format", "labels")},
+    **{("corpus", key): TEXT for key in ("path", "other", "labels")},
+    **{("features", key): TEXT for key in ("features", "missing_label", "label")},
+    ("features", "window"): SEED,
+    ("features", "minimum_count"): WHOLE,
+    ("features", "label_column"): COLUMN,
+    ("features", "skip_document_marks"): FLAG,
     ("gram", "path"): TEXT,
     **{place: f"one of {', '.join(choices)}" for place, choices in CHOICES.items()},
     ("gram", "block_rows"): WHOLE,
@@ -55,4 +66,4 @@ def _is(value: Any, kind: str) -> bool:
         return isinstance(value, bool)
     if kind == SIZE:
         return (is_whole and value > 0) or (isinstance(value, str) and _SIZE.fullmatch(value) is not None)
-    return is_whole and value >= (1 if kind == WHOLE else 0)
+    return is_whole and (kind == COLUMN or value >= (1 if kind == WHOLE else 0))

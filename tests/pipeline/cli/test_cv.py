@@ -214,6 +214,25 @@ def test_bad_job_files_are_refused_with_their_line(
     assert not (tmp_path / "gramline-cache").exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('[corpus]\nformat = "conlx"', "2 [corpus]: format must be one of conll, jsonl, conllu, brackets, got 'conlx'"),
+        ("[features]\nfeatures = 3", "2 [features]: features must be a string, got 3"),
+        ('[features]\nwindow = "x"', "2 [features]: window must be a whole number of at least 0, got 'x'"),
+        ("[features]\nminimum_count = 0", "2 [features]: minimum_count must be a whole number of at least 1, got 0"),
+        ('[features]\nlabel_column = "x"', "2 [features]: label_column must be a whole number, got 'x'"),
+        ("[features]\nmissing_label = 1", "2 [features]: missing_label must be a string, got 1"),
+        ("[features]\nskip_document_marks = 1", "2 [features]: skip_document_marks must be true or false, got 1"),
+        ('[features]\nkind = "dags"', "2 [features]: kind must be one of trees, sequences, got 'dags'"),
+    ],
+)
+def test_how_a_file_is_read_is_checked_at_the_door(gramline: Any, tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "job.toml").write_text(line)
+    answer = gramline("cv", tmp_path / "job.toml")
+    assert (answer.code, answer.error) == (2, f"{tmp_path / 'job.toml'}:{said}")
+
+
 def test_choices_of_the_command_line_are_those_of_the_store() -> None:
     assert job_types.DTYPES == DTYPES
     assert tuple(COMPRESSIONS) == job_types.COMPRESSIONS
