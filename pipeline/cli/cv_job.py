@@ -14,7 +14,7 @@ from gramline.pipeline.cli.gram_plan import tile_limit
 from gramline.pipeline.cli.input_paths import require_file, require_folder_or_nothing, require_path
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.kernel_options import DEFAULTS as KERNELS
-from gramline.pipeline.cli.notation import parse_record, parse_settings
+from gramline.pipeline.cli.notation import parse_settings
 from gramline.pipeline.errors import CorpusError, InputError, StoreError
 
 if TYPE_CHECKING:
@@ -153,9 +153,6 @@ def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:
         _refuse_empty(file, "kernel", index, description)
         for choice in expand(description):
             try:
-                for key in ("observation", "prior"):
-                    if isinstance(choice.get(key), str):
-                        choice[key] = parse_record(choice[key], f"the {key}")
                 found.append(from_dict(choice, Kernel))  # type: ignore[type-abstract]
             except (KernelError, InputError, TypeError) as error:
                 raise InputError(file.blame(error, "kernel", {}, index) + str(error)) from None

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gramline.pipeline.cli.corpus_import import TEMPLATE
 from gramline.pipeline.cli.input_paths import require_file
 from gramline.pipeline.cli.job_types import check_kinds
-from gramline.pipeline.cli.notation import read_matrix, refuse_unknown
+from gramline.pipeline.cli.notation import parse_record, read_matrix, read_object, refuse_unknown
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.job_lines import JobLines, line_of
 from gramline.pipeline.object_store import refuse_secrets
@@ -52,6 +53,7 @@ TABLES: dict[str, tuple[str, ...] | None] = {
     "output": ("path", "metric", "dummy", "report"),
 }
 MANY = ("kernel", "learner")  # tables that may be there several times
+PARTS = {"observation", "prior", "label_kernel"}  # of a kernel: records of their own, which a file may hold
 PATHS = {("corpus", "path"), ("corpus", "other"), ("gram", "path"), ("model", "path")}
 PATHS |= {("folds", "file"), ("cache", "path"), ("output", "path")}
 PATHS |= {("cluster", key) for key in ("tls_ca", "tls_cert", "tls_key")}
@@ -146,8 +148,29 @@ def load_job(path: str | None) -> Job:
             refuse_secrets(value)
     refuse_secrets(str(tables.get("cluster", {}).get("scheduler", "")))
     many = {name: tables[name] if isinstance(tables[name], list) else [tables[name]] for name in MANY if name in tables}
-    for kernel in many.get("kernel", []):
-        if isinstance(kernel.get("label_kernel"), str):
-            kernel["label_kernel"] = read_matrix(str(folder / kernel["label_kernel"]), "the label kernel")
+    for index, kernel in enumerate(many.get("kernel", [])):
+        for key in PARTS & kernel.keys():
+            try:
+                kernel[key] = _part(kernel[key], key, folder)
+            except InputError as error:
+                raise InputError(f"{lines.where('kernel', key, index)} [kernel]: {error}") from None
+    features = tables.get("features", {}).get("features", "")
+    if features.startswith(TEMPLATE):
+        tables["features"]["features"] = f"{TEMPLATE}{folder / features.removeprefix(TEMPLATE)}"
     single = {name: many[name][0] if name in many else table for name, table in tables.items()}
     return Job(single, many, lines)
+
+
+def _part(value: Any, key: str, folder: Path) -> Any:
+    """A part of a kernel with what its file holds in the place of the file; in a grid, each of them."""
+    what = f"the {key.replace('_', ' ')}"
+    if key == "label_kernel":
+        return read_matrix(str(folder / value), what) if isinstance(value, str) else value
+    if isinstance(value, list):
+        return [_part(item, key, folder) for item in value]
+    if isinstance(value, str):
+        return parse_record(value, what, folder)
+    if isinstance(value, dict) and isinstance(value.get("file"), str):
+        own = {name: inner for name, inner in value.items() if name != "file"}
+        return read_object(str(folder / value["file"]), what) | own
+    return value

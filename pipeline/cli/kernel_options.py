@@ -79,9 +79,6 @@ def kernel_from(
         given["label_kernel"] = read_matrix(label_kernel, "the label kernel")
     description = {"name": DEFAULTS[kind]} | description | given
     try:
-        for key in ("observation", "prior"):
-            if isinstance(description.get(key), str):
-                description[key] = parse_record(description[key], f"the {key}")
         return from_dict(description, Kernel)  # type: ignore[type-abstract]
     except (KernelError, InputError, TypeError) as error:
         raise InputError(job.blame(error, "kernel", given) + str(error)) from None

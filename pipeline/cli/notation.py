@@ -12,8 +12,11 @@ from typing import Any
 from gramline.pipeline.errors import InputError
 
 
-def parse_record(text: str, what: str) -> dict[str, Any]:
-    """`name:key=value,...` as {"name": name, key: value, ...}; `file=x.json` takes the keys of a JSON object."""
+def parse_record(text: str, what: str, folder: Path = Path()) -> dict[str, Any]:
+    """`name:key=value,...` as {"name": name, key: value, ...}; `file=x.json` takes the keys of a JSON object.
+
+    A relative file is looked for in `folder`.
+    """
     name, _, rest = text.partition(":")
     if not name:
         raise InputError(f"{what} {text!r} has no name; write it like polynomial:degree=2,normalized=true")
@@ -23,7 +26,7 @@ def parse_record(text: str, what: str) -> dict[str, Any]:
         if not equals or not key.strip():
             raise InputError(f"{what} {text!r}: {part!r} is not of the form key=value")
         if key == "file":
-            record |= _object(value, what)
+            record |= read_object(str(folder / value), what)
         else:
             record[key.strip().replace("-", "_")] = parse_value(value.strip())
     return record
@@ -81,8 +84,12 @@ def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> Non
             raise InputError(f"{where}: there is no {key!r}; {hint}")
 
 
-def _object(path: str, what: str) -> dict[str, Any]:
+def read_object(path: str, what: str) -> dict[str, Any]:
+    """The parameters of a record in a JSON file."""
     content = read_json(path, what)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: {what} must be a JSON object with the parameters by name")
+        raise InputError(
+            f"{path}: {what} must be a JSON object with the parameters by name, "
+            'such as {"symbols": ["A", "C"], "matrix": [[4, 0], [0, 9]]}'
+        )
     return content

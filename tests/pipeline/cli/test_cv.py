@@ -233,6 +233,28 @@ def test_how_a_file_is_read_is_checked_at_the_door(gramline: Any, tmp_path: Path
     assert (answer.code, answer.error) == (2, f"{tmp_path / 'job.toml'}:{said}")
 
 
+@pytest.mark.parametrize("observation", ['"substitution:file=m.json"', '{ name = "substitution", file = "m.json" }'])
+def test_files_that_a_job_names_are_found_beside_it(
+    gramline: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, observation: str
+) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    monkeypatch.chdir(away)
+    (tmp_path / "train.conll").write_text("A D\nC N\n\nC D\nC N\n\n")
+    (tmp_path / "template").write_text("U00:%x[0,0]\n")
+    (tmp_path / "m.json").write_text('{"symbols": ["A", "C"], "matrix": [[4, 0], [0, 9]]}')
+    job = tmp_path / "job.toml"
+    rest = '[folds]\ncount = 2\n[cluster]\ninline = true\n[corpus]\npath = "train.conll"\n'
+    job.write_text(f"[kernel]\nobservation = {observation}\n{rest}")
+    assert gramline("cv", job, "--plan").err == ""
+    job.write_text(f'[learner]\nname = "zscore"\n{rest}[features]\nfeatures = "template:template"\n')
+    assert gramline("cv", job, "--plan").err == ""
+    (tmp_path / "m.json").write_text("[[4, 0], [0, 9]]")
+    job.write_text(f"[kernel]\nobservation = {observation}\n{rest}")
+    said = f"{job}:2 [kernel]: {tmp_path / 'm.json'}: the observation must be a JSON object with the parameters by name"
+    assert gramline("cv", job, "--plan").error.startswith(said)
+
+
 def test_choices_of_the_command_line_are_those_of_the_store() -> None:
     assert job_types.DTYPES == DTYPES
     assert tuple(COMPRESSIONS) == job_types.COMPRESSIONS
