@@ -66,7 +66,10 @@ corpus.add_command(candidates)
 def import_(
     file: str, output: str, layout: str | None, labels: str | None, like: str | None, as_json: bool, **options: Any
 ) -> None:
-    read = import_corpus(file, layout, labels=labels, like=like, options=options)
+    from gramline.pipeline.corpus.corpus import Corpus
+
+    training = None if like is None else Corpus.load(like)
+    read = import_corpus(file, layout, labels=labels, like=training, options=options)
     read.save(output)
     _say_written(read, output, as_json)
 

@@ -17,9 +17,12 @@ CONLLU_KINDS = ("trees", "sequences")
 
 
 def import_corpus(
-    path: str, layout: str | None, *, labels: str | None, like: str | None, options: Mapping[str, Any]
+    path: str, layout: str | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
 ) -> Corpus:
-    """Read a file with the options that were given; one that means nothing to this format is refused."""
+    """Read a file with the options that were given; one that means nothing to this format is refused.
+
+    Label names and kept template features are those of `like` if there is one.
+    """
     chosen = layout or SUFFIXES.get(Path(path.removesuffix(".gz")).suffix, "conll")
     reader, understood = FORMATS[chosen]
     given = {key: value for key, value in options.items() if value is not None}
@@ -31,13 +34,9 @@ def import_corpus(
     if path.endswith(".parquet"):
         raise InputError(f"{path} is a corpus already; import the file that it was made from")
     names = None if labels is None else [name.strip() for name in labels.split(",")]
-    training = None
     if like is not None:
-        from gramline.pipeline.corpus.corpus import Corpus
-
-        training = Corpus.load(like)
-        names = names or training.label_names or None
-    return reader(path, given, names, training)
+        names = names or like.label_names or None
+    return reader(path, given, names, like)
 
 
 def _conll(path: str, options: dict[str, Any], labels: list[str] | None, training: Corpus | None) -> Corpus:

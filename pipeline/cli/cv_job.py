@@ -11,11 +11,12 @@ from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.cluster_options import parse_bytes
 from gramline.pipeline.cli.gram_plan import tile_limit
-from gramline.pipeline.cli.input_paths import require_file, require_folder_or_nothing, require_path
+from gramline.pipeline.cli.input_paths import require_folder_or_nothing, require_path
+from gramline.pipeline.cli.job_corpus import corpus_of, read_corpus
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.kernel_options import DEFAULTS as KERNELS
 from gramline.pipeline.cli.notation import parse_settings
-from gramline.pipeline.errors import CorpusError, InputError, StoreError
+from gramline.pipeline.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     from gramline.kernels.base import Kernel
@@ -104,16 +105,12 @@ def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> t
     if is_file:
         if given is not None:
             raise InputError("--corpus belongs to a Gram store; a job file names its corpus in [corpus]")
-        path = file.path(None, "corpus", "path", "the corpus")
-        try:
-            return _corpus(path, file), None
-        except (CorpusError, InputError) as error:
-            raise type(error)(f"{file.lines.where('corpus', 'path')} [corpus]: {error}") from None
+        return corpus_of(file, "path"), None
     require_path(source, "a job file (.toml), a store that `gramline gram build` wrote, or a corpus")
     if not Path(source).is_dir() and "://" not in source:
         if given is not None:
             raise InputError("--corpus belongs to a Gram store; the source is a corpus itself")
-        return _corpus(source, file), None
+        return read_corpus(source, file), None
     from gramline.pipeline.stored_gram import StoredGram
 
     gram = StoredGram.open(source)
@@ -121,25 +118,10 @@ def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> t
     status.require_complete()
     if not status.is_symmetric:
         raise StoreError(f"{status.path} is a Gram matrix between two corpora; cross-validation needs a symmetric one")
-    corpus = None if given is None else _corpus(given, file)
+    corpus = None if given is None else read_corpus(given, file)
     if corpus is not None and corpus.labels != gram.labels:
         raise InputError(f"{given} is not the corpus that {source} was built from: structures or labels differ")
     return corpus, gram
-
-
-def _corpus(path: str, file: Job) -> Corpus:
-    from gramline.pipeline.corpus.corpus import Corpus
-
-    layout, features = file.setting(None, "corpus", "format"), file.table("features")
-    if path.endswith(".parquet"):
-        if layout is not None or features:
-            raise InputError(f"{path} is a corpus already; [features] and format belong to files that are imported")
-        return Corpus.load(path)
-    require_file(path, "a corpus")
-    from gramline.pipeline.cli.corpus_import import import_corpus
-
-    names = file.setting(None, "corpus", "labels")
-    return import_corpus(path, layout, labels=names, like=None, options=features)
 
 
 def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:

@@ -13,6 +13,7 @@ import click
 
 from gramline.pipeline.cli.build_result import Tally, progress_shown, say_built
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from, parse_bytes
+from gramline.pipeline.cli.job_corpus import corpus_of
 from gramline.pipeline.cli.job_file import CLUSTER_KEYS, Job, load_job
 from gramline.pipeline.cli.job_types import COMPRESSIONS, DTYPES
 from gramline.pipeline.cli.kernel_options import kernel_from, kernel_options
@@ -218,6 +219,7 @@ def _note_if_indefinite(kernel: Kernel) -> None:
 def _corpora(job: Job, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:
     from gramline.pipeline.corpus.corpus import Corpus
 
-    second = job.setting(other, "corpus", "other")
-    first = Corpus.load(job.path(corpus, "corpus", "path", "the corpus"))
-    return first, None if second is None else Corpus.load(second)
+    first = corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
+    if other is not None:
+        return first, Corpus.load(other)
+    return first, corpus_of(job, "other", like=first) if "other" in job.tables.get("corpus", {}) else None

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from tolerances import assert_close
 
-from gramline.kernels import SequenceLabeling
+from gramline.kernels import Linear, SequenceLabeling
+from gramline.pipeline.corpus.conll import read_conll
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.stored_gram import StoredGram
 
@@ -72,6 +73,38 @@ def test_a_build_on_a_scheduler_by_address(gramline: Any, corpus: Path, tmp_path
     answer = gramline("gram", "build", corpus, "-o", target, "--scheduler", address, "--json", "--dtype", "float32")
     assert (answer.code, answer.err) == (0, "")
     assert (answer.json["computed"], answer.json["threads"], answer.json["dtype"]) == (1, 2, "float32")
+
+
+def test_a_job_file_says_how_its_corpora_are_read(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_text("the x D\ndog x N\n\na y D\ncat x N\n\n")
+    (tmp_path / "new.conll").write_text("the y D\ncow x N\n\n")
+    (tmp_path / "template").write_text("U00:%x[0,0]\nU01:%x[0,1]\n")
+    job = tmp_path / "job.toml"
+    job.write_text(
+        """
+        [corpus]
+        path = "train.conll"
+        other = "new.conll"
+        [features]
+        features = "template:template"
+        [kernel]
+        observation = { name = "linear" }
+        [gram]
+        path = "cross.zarr"
+        [cluster]
+        inline = true
+        """
+    )
+    assert gramline("gram", "plan", "--job", job).code == 0
+    assert gramline("gram", "build", "--job", job).code == 0
+    template = tmp_path / "template"
+    train = read_conll(tmp_path / "train.conll", template=template)
+    new = read_conll(tmp_path / "new.conll", template=template, labels=["D", "N"])
+    kernel = SequenceLabeling(observation=Linear())
+    assert_close(StoredGram.open(tmp_path / "cross.zarr").to_numpy(), kernel.gram(train, new))
+    (tmp_path / "new.conll").write_text("the y D\ncow\n")
+    said = f"{job}:4 [corpus]: {tmp_path / 'new.conll'}:2: 1 columns, but line 1 has 3"
+    assert gramline("gram", "build", "--job", job).error.startswith(said)
 
 
 def test_a_job_file_says_everything(gramline: Any, corpus: Path, tmp_path: Path) -> None:
