@@ -60,10 +60,14 @@ Example:
 def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.cli.build_result import progress_shown
     from gramline.pipeline.cli.cv_job import prepare
+    from gramline.pipeline.cli.kernel_notes import kernel_notes
     from gramline.pipeline.job_run import run_job
     from gramline.pipeline.results import RunFolder
 
     ready = prepare(source, options)
+    if (corpus := ready.data.corpus) is not None:
+        used = {ready.job.kernels[variant.kernel] for variant in ready.job.variants if variant.kernel is not None}
+        say_notes(sorted({note for kernel in used for note in kernel_notes(kernel, corpus)}))
     if plan_only:
         from gramline.pipeline.cli.cv_plan import say_plan
 

@@ -16,12 +16,12 @@ from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_corpus import corpus_of
 from gramline.pipeline.cli.job_file import CLUSTER_KEYS, Job, load_job
 from gramline.pipeline.cli.job_types import COMPRESSIONS, DTYPES
+from gramline.pipeline.cli.kernel_notes import kernel_notes
 from gramline.pipeline.cli.kernel_options import kernel_from, kernel_options
 from gramline.pipeline.cli.output import count, duration, json_option, say_json, say_notes, say_pairs, size
 from gramline.pipeline.cli.stopping import KEPT, when_stopped
 
 if TYPE_CHECKING:
-    from gramline.kernels.base import Kernel
     from gramline.pipeline.corpus.corpus import Corpus
 
 
@@ -71,7 +71,7 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     job = load_job(job_path)
     rows, cols = _corpora(job, corpus, options["other"])
     kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
-    _note_if_indefinite(kernel)
+    say_notes(kernel_notes(kernel, rows))
     told = forecast(
         kernel,
         rows,
@@ -130,7 +130,7 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
     target = job.path(output, "gram", "path", "where to store the Gram matrix (-o GRAM)")
     rows, cols = _corpora(job, corpus, options["other"])
     kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
-    _note_if_indefinite(kernel)
+    say_notes(kernel_notes(kernel, rows))
     choices = {
         "dtype": job.setting(options["dtype"], "gram", "dtype") or "float64",
         "block_rows": job.setting(options["block_rows"], "gram", "block_rows"),
@@ -200,20 +200,6 @@ def _without_remains(target: str) -> Iterator[None]:
         if is_ours:
             shutil.rmtree(local_path(target), ignore_errors=True)
         raise
-
-
-def _note_if_indefinite(kernel: Kernel) -> None:
-    """Published substitution matrices are not positive semidefinite: said, not refused."""
-    from gramline.kernels import Substitution
-
-    observation = getattr(kernel, "observation", None)
-    if isinstance(observation, Substitution) and not observation.is_positive_semidefinite:
-        say_notes(
-            [
-                "the substitution matrix is not positive semidefinite (smallest eigenvalue "
-                f"{observation.smallest_eigenvalue:.3g}); learners that solve with the Gram matrix may refuse it"
-            ]
-        )
 
 
 def _corpora(job: Job, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:

@@ -255,6 +255,14 @@ def test_files_that_a_job_names_are_found_beside_it(
     assert gramline("cv", job, "--plan").error.startswith(said)
 
 
+def test_a_kernel_that_learns_nothing_of_features_is_told_where_it_is_used(gramline: Any, tmp_path: Path) -> None:
+    X = [[[f"w={name}", "all"]] for name in "abcdef"]
+    Corpus.from_sequences(X, [["X"], ["Y"]] * 3).save(tmp_path / "x.parquet")
+    plan = ["cv", tmp_path / "x.parquet", "--folds", "2", "--plan", "-o", tmp_path / "run"]
+    assert "and 6 of 6 positions have one that is nowhere else" in gramline(*plan).err
+    assert gramline(*plan, "--learner", "zscore").err == ""
+
+
 def test_choices_of_the_command_line_are_those_of_the_store() -> None:
     assert job_types.DTYPES == DTYPES
     assert tuple(COMPRESSIONS) == job_types.COMPRESSIONS

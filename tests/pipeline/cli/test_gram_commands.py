@@ -57,6 +57,28 @@ def test_an_indefinite_substitution_matrix_is_reported(
         assert answer.code == 0
         assert answer.json["shape"] == [2, 2]
         assert ("not positive semidefinite (smallest eigenvalue -1)" in answer.err) == is_said
+        assert ("add 1 to the diagonal" in answer.err) == is_said
+
+
+@pytest.mark.parametrize(
+    ("tokens", "observation", "is_said"),
+    [
+        ([["w=a", "n=1"], ["w=b", "n=1"], ["w=c", "n=2"]], "identity", True),
+        ([["w=a", "n=1"], ["w=b", "n=1"], ["w=c", "n=2"]], "linear", False),
+        ([["w=a", "n=1"], ["w=a", "n=1"], ["w=c", "n=2"]], "identity", False),
+        (["a", "b", "c"], "identity", False),
+    ],
+)
+def test_feature_sets_that_identity_finds_nowhere_else_are_reported(
+    gramline: Any, tmp_path: Path, tokens: list[Any], observation: str, is_said: bool
+) -> None:
+    Corpus.from_sequences([tokens], [["X", "Y", "X"]]).save(tmp_path / "x.parquet")
+    (tmp_path / "job.toml").write_text(f'[corpus]\npath = "x.parquet"\n[kernel]\nobservation = "{observation}"\n')
+    answer = gramline("gram", "plan", "--job", tmp_path / "job.toml")
+    assert answer.code == 0
+    said = "note: identity compares feature sets as a whole, and 3 of 3 positions have one that is nowhere else"
+    assert answer.err.startswith(said) == is_said
+    assert bool(answer.err) == is_said
 
 
 def test_a_build_on_a_local_cluster(gramline: Any, corpus: Path, tmp_path: Path) -> None:
