@@ -23,7 +23,7 @@ def kernel_notes(kernel: Kernel, corpus: Corpus) -> Iterator[str]:
         yield (
             f"the substitution matrix is not positive semidefinite (smallest eigenvalue {smallest:.3g}), as published "
             "ones are not: learners that solve with the Gram matrix may refuse it, and perceptrons learn badly from "
-            f"it; take exp(0.3 s) of every entry s, or add {-smallest:.3g} to the diagonal"
+            f"it; take exp(0.15 (s_ab - (s_aa + s_bb) / 2)) of its entries s, or add {-smallest:.3g} to its diagonal"
         )
     if isinstance(observation, Identity):
         packed = corpus.packed()
