@@ -12,6 +12,14 @@ class CorpusError(InputError):
     """A corpus file or list that is not well formed; names the file and line, or structure and position."""
 
 
+class UnknownLabelError(CorpusError):
+    """Labels that are not among the given ones: `names`, sorted; the text tells where the first of them is."""
+
+    def __init__(self, text: str, names: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.names = names
+
+
 class StoreError(InputError):
     """A path that is not a store, or a store of another kernel, corpus or dtype; names what differs."""
 

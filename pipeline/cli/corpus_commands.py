@@ -8,7 +8,7 @@ import click
 
 from gramline.pipeline.cli.candidates_command import candidates, output_option
 from gramline.pipeline.cli.corpus_import import CONLLU_KINDS, FORMATS, SUFFIXES, import_corpus
-from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_pairs, say_table
+from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.errors import InputError
 
 SHOWN = 3  # structures that `show` prints
@@ -46,7 +46,9 @@ corpus.add_command(candidates)
     help=f"[default: by the name ({', '.join(SUFFIXES)}), else conll]",
 )
 @click.option("--labels", metavar="A,B,...", help="Label names in the order that breaks ties [default: sorted].")
-@click.option("--like", metavar="CORPUS", help="Take label names and kept template features from this corpus.")
+@click.option(
+    "--like", metavar="CORPUS", help="Take label names (others come last) and kept template features from this corpus."
+)
 @click.option(
     "--features",
     metavar="SET",
@@ -70,6 +72,14 @@ def import_(
 
     training = None if like is None else Corpus.load(like)
     read = import_corpus(file, layout, labels=labels, like=training, options=options)
+    strange = [name for name in read.label_names if training is not None and name not in training.label_names]
+    if strange:
+        say_notes(
+            [
+                f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
+                "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
+            ]
+        )
     read.save(output)
     _say_written(read, output, as_json)
 

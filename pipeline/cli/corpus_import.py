@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gramline.pipeline.cli.input_paths import require_file
-from gramline.pipeline.errors import InputError
+from gramline.pipeline.errors import InputError, UnknownLabelError
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
@@ -21,7 +21,7 @@ def import_corpus(
 ) -> Corpus:
     """Read a file with the options that were given; one that means nothing to this format is refused.
 
-    Label names and kept template features are those of `like` if there is one.
+    Label names and kept template features are those of `like` if there is one; labels that it does not have come last.
     """
     chosen = layout or SUFFIXES.get(Path(path.removesuffix(".gz")).suffix, "conll")
     reader, understood = FORMATS[chosen]
@@ -34,9 +34,13 @@ def import_corpus(
     if path.endswith(".parquet"):
         raise InputError(f"{path} is a corpus already; import the file that it was made from")
     names = None if labels is None else [name.strip() for name in labels.split(",")]
-    if like is not None:
-        names = names or like.label_names or None
-    return reader(path, given, names, like)
+    if like is None or names is not None:
+        return reader(path, given, names, like)
+    known = like.label_names or None
+    try:
+        return reader(path, dict(given), known, like)
+    except UnknownLabelError as error:
+        return reader(path, given, [*(known or ()), *error.names], like)
 
 
 def _conll(path: str, options: dict[str, Any], labels: list[str] | None, training: Corpus | None) -> Corpus:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
-from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.errors import CorpusError, UnknownLabelError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _STRUCTURE = re.compile(r"structure (\d+)")
@@ -66,6 +66,6 @@ def shown(text: str) -> str:
 def located(error: CorpusError, path: str | Path, lines: Sequence[int]) -> CorpusError:
     """The same error with the file and the line on which the structure it names begins."""
     match = _STRUCTURE.match(str(error))
-    if match is None or int(match.group(1)) >= len(lines):
-        return CorpusError(f"{path}: {error}")
-    return CorpusError(f"{path}:{lines[int(match.group(1))]}: {error}")
+    is_placed = match is not None and int(match.group(1)) < len(lines)
+    text = f"{path}:{lines[int(match.group(1))]}: {error}" if match and is_placed else f"{path}: {error}"
+    return UnknownLabelError(text, error.names) if isinstance(error, UnknownLabelError) else CorpusError(text)

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gramline.kernels.packing import Ints, Offsets
 from gramline.pipeline.corpus.flat import FlatCorpus, place
-from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.errors import CorpusError, UnknownLabelError
 
 PRIOR_TOLERANCE = 1e-6  # how far a prior row may sum from 1: single precision marginals pass, counts do not
 
@@ -70,9 +70,10 @@ def _check_labels(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
     strange = np.array([name not in known for name in flat.labels.names] + [False])  # the last entry is for no label
     if (found := np.flatnonzero(strange[flat.labels.codes])).size:
         name = flat.labels.names[flat.labels.codes[found[0]]]
-        raise CorpusError(
+        raise UnknownLabelError(
             f"{place(flat.starts, int(found[0]))}: the label {name!r} is not among the given labels "
-            f"({', '.join(label_names)}); add it to them (--labels), or leave the position without a label"
+            f"({', '.join(label_names)}); add it to them (--labels), or leave the position without a label",
+            tuple(sorted(flat.labels.names[code] for code in np.unique(flat.labels.codes[found]))),
         )
 
 

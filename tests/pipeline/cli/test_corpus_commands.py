@@ -50,6 +50,18 @@ def test_templates_keep_the_features_of_training(gramline: Any, columns: Path, t
     assert Corpus.load(test).label_names == ["D", "N", "V"]
 
 
+def test_labels_that_training_does_not_have_come_last(gramline: Any, columns: Path, tmp_path: Path) -> None:
+    train, test, new = tmp_path / "train.parquet", tmp_path / "test.parquet", tmp_path / "new.data"
+    assert gramline("corpus", "import", columns, "-o", train).code == 0
+    new.write_text("the Z\nzebra N\n\nyes A\n")
+    answer = gramline("corpus", "import", new, "-o", test, "--like", train)
+    assert answer.code == 0
+    assert answer.err.startswith(f"note: {train} has no label A, Z: ")
+    assert Corpus.load(test).label_names == ["D", "N", "V", "A", "Z"]
+    assert Corpus.load(test).labels == [["Z", "N"], ["A"]]
+    assert gramline("corpus", "import", columns, "-o", test, "--like", train).err == ""
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options", "kind"),
     [
