@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,9 @@ from gramline.pipeline.cli.candidates_command import candidates, output_option
 from gramline.pipeline.cli.corpus_import import CONLLU_KINDS, FORMATS, SUFFIXES, import_corpus
 from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from gramline.pipeline.corpus.corpus import Corpus
 
 SHOWN = 3  # structures that `show` prints
 
@@ -72,16 +76,25 @@ def import_(
 
     training = None if like is None else Corpus.load(like)
     read = import_corpus(file, layout, labels=labels, like=training, options=options)
-    strange = [name for name in read.label_names if training is not None and name not in training.label_names]
-    if strange:
-        say_notes(
-            [
-                f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
-                "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
-            ]
-        )
+    say_notes(_notes(read, file, training, like, options["label"]))
     read.save(output)
     _say_written(read, output, as_json)
+
+
+def _notes(read: Corpus, file: str, training: Corpus | None, like: str | None, key: str | None) -> Iterator[str]:
+    """Labels of an imported file that were probably not meant so."""
+    strange = [name for name in read.label_names if training is not None and name not in training.label_names]
+    if strange:
+        yield (
+            f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
+            "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
+        )
+    if key is not None and len({label for labels in read.labels for label in labels}) == 1:
+        from gramline.pipeline.corpus.conllu import COLUMNS, KEYED, label_keys
+
+        there = label_keys(file)
+        if key not in COLUMNS and key.removeprefix("MISC.").removeprefix("FEATS.") not in there:
+            yield f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}"
 
 
 @corpus.command(short_help="What a corpus holds.")

@@ -115,6 +115,15 @@ def _value(row: Sequence[str], name: str) -> str | None:
     return None
 
 
+def label_keys(path: str | Path) -> list[str]:
+    """The keys of MISC and FEATS that some word of a file has, sorted."""
+    places = [COLUMNS.index(name) for name in KEYED]
+    items = (
+        item for sentence in _sentences(path) for row in sentence.rows for n in places for item in row[n].split("|")
+    )
+    return sorted({item.partition("=")[0] for item in items if "=" in item})
+
+
 def _children(sentence: Sentence, path: str | Path) -> list[list[int]]:
     """Children of every word in sentence order."""
     children: list[list[int]] = [[] for _ in sentence.rows]

@@ -50,6 +50,25 @@ def test_templates_keep_the_features_of_training(gramline: Any, columns: Path, t
     assert Corpus.load(test).label_names == ["D", "N", "V"]
 
 
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("NERR", "note: no word of {} has NERR in MISC or FEATS: all labels are O; there are NER, Number\n"),
+        (
+            "MISC.Numbr",
+            "note: no word of {} has MISC.Numbr in MISC or FEATS: all labels are O; there are NER, Number\n",
+        ),
+        ("Number", ""),
+        ("XPOS", ""),
+    ],
+)
+def test_a_label_that_no_word_has_is_told(gramline: Any, tmp_path: Path, label: str, said: str) -> None:
+    file = tmp_path / "x.conllu"
+    file.write_text("1\tdogs\tdog\tN\tNN\tNumber=O\t0\troot\t_\tNER=B\n\n")
+    answer = gramline("corpus", "import", file, "--label", label, "-o", tmp_path / "x.parquet")
+    assert (answer.code, answer.err) == (0, said.format(file))
+
+
 def test_labels_that_training_does_not_have_come_last(gramline: Any, columns: Path, tmp_path: Path) -> None:
     train, test, new = tmp_path / "train.parquet", tmp_path / "test.parquet", tmp_path / "new.data"
     assert gramline("corpus", "import", columns, "-o", train).code == 0
