@@ -103,9 +103,11 @@ def _mute(_line: str) -> None:
 def say_results(ready: Prepared, found: JobResult) -> None:
     """The settings with their scores, the best marked; the tiles read; where everything is."""
     from gramline.pipeline.descriptions import setting_names
+    from gramline.pipeline.reporting.page import SHOWN
 
     summary, metric = found.summary, ready.job.metric
     names = setting_names(summary["settings"])
+    columns = ("accuracy", "f1" if metric == "accuracy" else metric)
     rows = []
     for number, setting in enumerate(summary["settings"]):
         scores, behind = setting["scores"], setting["behind_best"]
@@ -113,11 +115,14 @@ def say_results(ready: Prepared, found: JobResult) -> None:
         rows.append(
             (
                 mark + names[number],
-                *(f"{scores[name]['mean']:.4f} ± {scores[name]['deviation']:.4f}" for name in ("accuracy", "f1")),
+                *(f"{scores[name]['mean']:.4f} ± {scores[name]['deviation']:.4f}" for name in columns),
                 "" if behind["p"] is None or number == summary["best"] else f"{behind['p']:.3f}",
             )
         )
-    say_table((f"setting (* best {metric})", "accuracy", "F1", "p"), rows)
+    titles = [SHOWN.get(name, name.replace("_", " ")) for name in columns]
+    say_table((f"setting (* best {metric})", *titles, "p"), rows)
+    if any(row[-1] for row in rows):
+        say(f"p: paired t-test of {metric} against the best over the folds, two-sided")
     if found.nested is not None:
         say(
             f"nested selection: {metric} {found.nested.mean(metric):.4f} ± {found.nested.deviation(metric):.4f} "

@@ -81,6 +81,29 @@ def test_a_stored_gram_with_a_grid_of_settings(gramline: Any, gram: Path, tmp_pa
     assert words[0] == ["the", "dog", "barks"]
 
 
+@pytest.mark.parametrize(
+    ("metric", "titles"),
+    [
+        ("accuracy", ["accuracy", "F1"]),
+        ("f1", ["accuracy", "F1"]),
+        ("span_f1", ["accuracy", "span F1"]),
+        ("hamming_loss", ["accuracy", "hamming loss"]),
+    ],
+)
+def test_the_table_shows_what_decides(
+    gramline: Any, gram: Path, tmp_path: Path, metric: str, titles: list[str]
+) -> None:
+    options = ["--set", "rounds=1,4", "--folds", "3", "--seed", "2", "--metric", metric, "--inline"]
+    found = gramline("cv", gram, *options, "-o", tmp_path / "cv.run", "--json").json
+    told = gramline("cv", gram, *options, "-o", tmp_path / "cv.run").out
+    assert [title in told for title in titles] == [True, True]
+    for setting in found["settings"]:
+        score = setting["scores"][metric]
+        assert f"{score['mean']:.4f} ± {score['deviation']:.4f}" in told
+    has_p = any(setting["behind_best"]["p"] is not None for setting in found["settings"])
+    assert (f"p: paired t-test of {metric} against the best over the folds, two-sided" in told) == has_p
+
+
 def test_a_job_file_from_the_plan_to_the_report(gramline: Any, job: Path, tmp_path: Path) -> None:
     plan = gramline("cv", job, "--plan", "--json").json
     assert (plan["settings"], plan["folds"], plan["inner_folds"], plan["problems"]) == (5, 2, 4, 30)
