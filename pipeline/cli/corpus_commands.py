@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from gramline.pipeline.cli.candidates_command import candidates, output_option
 from gramline.pipeline.cli.corpus_import import CONLLU_KINDS, FORMATS, SUFFIXES, import_corpus
 from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_notes, say_pairs, say_table
-from gramline.pipeline.errors import InputError
+from gramline.pipeline.errors import CorpusError, InputError
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
@@ -128,10 +129,24 @@ def show(path: str, as_json: bool) -> None:
         positions = told["positions"]
         rows = [(name, f"{number:,}", f"{number / positions:.1%}") for name, number in told["labels"].items()]
         say_table(("label", "positions", "part"), rows)
-    for tokens, labels in list(zip(found.tokens, found.labels, strict=True))[:SHOWN]:
-        pairs_of = zip(tokens, labels, strict=True)
-        words = " ".join(f"{token or '_'}/{label}" if label is not None else token or "_" for token, label in pairs_of)
-        say(words if len(words) <= WIDTH else words[: WIDTH - 3] + "...")
+    for line in _lines(found.select(range(min(SHOWN, len(found))))):
+        say(line if len(line) <= WIDTH else line[: WIDTH - 3] + "...")
+
+
+def _lines(found: Corpus) -> Iterator[str]:
+    """Structures for people: a tree in brackets, other tokens with their labels."""
+    if found.kind == "parses":
+        from gramline.pipeline.corpus.parses import bracketed
+
+        for tree in found.trees:
+            try:
+                yield bracketed(tree)
+            except CorpusError:  # a symbol that brackets cannot hold
+                yield json.dumps(tree, ensure_ascii=False)
+        return
+    for tokens, labels in zip(found.tokens, found.labels, strict=True):
+        pairs = zip(tokens, labels, strict=True)
+        yield " ".join(f"{token or '_'}/{label}" if label is not None else token or "_" for token, label in pairs)
 
 
 @corpus.command(short_help="Make sentences up.")

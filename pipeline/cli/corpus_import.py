@@ -95,4 +95,11 @@ FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
     "conllu": (_conllu, frozenset(("features", "window", "no_labels", "label", "kind"))),
     "brackets": (_brackets, frozenset(("strip_functions", "strip_empty"))),
 }
-SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".conllu": "conllu", ".mrg": "brackets", ".ptb": "brackets"}
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".conllu": "conllu",
+    ".mrg": "brackets",
+    ".ptb": "brackets",
+    ".trees": "brackets",
+}

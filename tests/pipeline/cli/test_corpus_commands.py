@@ -69,6 +69,18 @@ def test_a_label_that_no_word_has_is_told(gramline: Any, tmp_path: Path, label: 
     assert (answer.code, answer.err) == (0, said.format(file))
 
 
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        (["S", ["NP", "they"], ["VP", "run"]], "(S (NP they) (VP run))"),
+        (["S", ["NP", "New York"], ["VP", "runs"]], '["S", ["NP", "New York"], ["VP", "runs"]]'),
+    ],
+)
+def test_parses_are_shown_as_trees(gramline: Any, tmp_path: Path, tree: list[Any], said: str) -> None:
+    Corpus.from_parses([tree]).save(tmp_path / "x.parquet")
+    assert gramline("corpus", "show", tmp_path / "x.parquet").out.splitlines()[-1] == said
+
+
 def test_labels_that_training_does_not_have_come_last(gramline: Any, columns: Path, tmp_path: Path) -> None:
     train, test, new = tmp_path / "train.parquet", tmp_path / "test.parquet", tmp_path / "new.data"
     assert gramline("corpus", "import", columns, "-o", train).code == 0
@@ -88,6 +100,7 @@ def test_labels_that_training_does_not_have_come_last(gramline: Any, columns: Pa
         ("x.conllu", CONLLU, [], "trees"),
         ("x.conllu", CONLLU, ["--kind", "sequences", "--label", "DEPREL"], "sequences"),
         ("x.mrg", "(S (NP-SBJ they) (VP run))\n", ["--strip-functions"], "parses"),
+        ("x.trees", "(S (NP they) (VP run))\n", [], "parses"),
         ("x.txt", "(S (NP they) (VP run))\n", ["--format", "brackets"], "parses"),
     ],
 )
