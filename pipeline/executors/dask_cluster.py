@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from multiprocessing import current_process
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import Any
@@ -232,6 +233,9 @@ class _WorkerWatch:
         return self._count
 
 
+GUARD = 'in a script, put what it runs below `if __name__ == "__main__":`'
+
+
 class _TidyClient(Client):
     """A client that is closed when it cannot start, and by one at a time.
 
@@ -272,27 +276,38 @@ def connect(
     """A Dask client: of the scheduler at `address`, or of a local cluster of processes that ends with the client.
 
     Local: `workers` processes (one per core by default) of `threads` threads and `memory_limit` each ("2GiB"; a fair
-    share by default), all on loopback. Raises ClusterError within seconds when nobody answers at `address`, and
+    share by default), all on loopback. Every worker imports the script that starts it, so a script calls this below
+    `if __name__ == "__main__":`. Raises ClusterError within seconds when nobody answers at `address`, and
     InputError for a cluster that talks in plain text over a network unless `insecure_plain_text` (whoever reaches
     its ports runs code as you).
     """
     if address is not None:
         return _connect_to(address, security_for(address, tls_ca, tls_cert, tls_key), timeout, insecure_plain_text)
+    if getattr(current_process(), "_inheriting", False):  # what multiprocessing itself looks at
+        raise ClusterError(f"a worker has imported the script that starts it; {GUARD}")
     use_worker_settings()
     n_workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
-    return _TidyClient(
-        n_workers=n_workers,
-        threads_per_worker=threads,
-        processes=True,
-        host="127.0.0.1",
-        # The HTTP server cannot be switched off; port 0 of loopback keeps it out of everybody's way.
-        dashboard_address="127.0.0.1:0",
-        scheduler_kwargs={"dashboard": dashboard},
-        silence_logs=logging.CRITICAL,
-        env=ONE_THREAD,
-        preload=["gramline.pipeline.executors.worker_signals"],
-        **({} if memory_limit is None else {"memory_limit": memory_limit}),
-    )
+    try:
+        return _TidyClient(
+            n_workers=n_workers,
+            threads_per_worker=threads,
+            processes=True,
+            host="127.0.0.1",
+            # The HTTP server cannot be switched off; port 0 of loopback keeps it out of everybody's way.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": dashboard},
+            silence_logs=logging.CRITICAL,
+            env=ONE_THREAD,
+            preload=["gramline.pipeline.executors.worker_signals"],
+            **({} if memory_limit is None else {"memory_limit": memory_limit}),
+        )
+    except RuntimeError as error:
+        if "failed to start" not in str(error):
+            raise
+        cause: BaseException = error
+        while (deeper := cause.__cause__ or cause.__context__) is not None:
+            cause = deeper
+        raise ClusterError(f"a worker process did not start ({cause or type(cause).__name__}); {GUARD}") from None
 
 
 def _connect_to(address: str, security: Security | None, timeout: float, insecure_plain_text: bool) -> Client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import shutil
 import signal
@@ -23,6 +24,7 @@ from distributed import Client
 from scripted_tasks import Script, act, calls
 
 from gramline.pipeline.errors import ClusterError, InputError
+from gramline.pipeline.executors import dask_cluster
 from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect
 from gramline.pipeline.executors.inline import InlineExecutor
 
@@ -235,3 +237,30 @@ def test_tls_needs_all_its_files(tmp_path: Path) -> None:
         connect("tls://127.0.0.1:1", tls_ca="ca.pem")
     with pytest.raises(InputError, match="cannot be read"):
         connect("tls://127.0.0.1:1", tls_ca=str(tmp_path / "ca"), tls_cert="c", tls_key="k")
+
+
+def test_a_worker_that_imports_its_script_is_told_what_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    with pytest.raises(ClusterError, match="a worker has imported the script that starts it; in a script, put what"):
+        connect(workers=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "raised"),
+    [
+        (
+            "Nanny failed to start.",
+            r"a worker process did not start \(no memory\); in a script, put what it runs below",
+        ),
+        ("something else", "something else"),
+    ],
+)
+def test_workers_that_do_not_start_are_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, said: str, raised: str
+) -> None:
+    def client(**_: Any) -> None:
+        raise RuntimeError(said) from OSError("no memory")
+
+    monkeypatch.setattr(dask_cluster, "_TidyClient", client)
+    with pytest.raises(RuntimeError, match=raised):
+        connect(workers=1)
