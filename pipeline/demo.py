@@ -143,7 +143,7 @@ def _build(
     )
     with executor() as runner:
         for kind, store in stores.items():
-            say(f"building the Gram matrix of the {kind} on {runner.n_threads} threads")
+            say(f"building the Gram matrix of the {kind} on {runner.n_threads} thread{'s' * (runner.n_threads > 1)}")
 
             def heard(event: Event, heard_tiles: list[TileReport] = tiles[kind]) -> None:
                 if isinstance(event, TileDone):

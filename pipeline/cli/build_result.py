@@ -49,7 +49,8 @@ def say_built(result: dict[str, Any], as_json: bool) -> None:
         say_json(result)
         return
     if result["computed"] == 0:
-        say(f"all {count(result['n_tiles'], 'tile')} were there already; nothing to compute")
+        were = "its only tile was" if result["n_tiles"] == 1 else f"all {result['n_tiles']:,} tiles were"
+        say(f"{were} there already; nothing to compute")
     else:
         reused = f", {count(result['reused'], 'tile')} reused" if result["reused"] else ""
         say(f"{count(result['computed'], 'tile')} computed in {duration(result['seconds'])}{reused}")

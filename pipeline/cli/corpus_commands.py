@@ -189,7 +189,8 @@ def _say_written(corpus: Any, output: str, as_json: bool) -> None:
     if as_json:
         say_json({"path": output} | told)
     else:
+        kind = told["kind"].removesuffix("s") if told["structures"] == 1 else told["kind"]
         say(
-            f"{told['structures']:,} {told['kind']}, {count(told['positions'], 'position')}, "
+            f"{told['structures']:,} {kind}, {count(told['positions'], 'position')}, "
             f"{count(told['features'], 'feature')}, {count(len(told['labels']), 'label')}: {output}"
         )

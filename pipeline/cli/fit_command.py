@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
@@ -11,6 +12,7 @@ import click
 
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
+from gramline.pipeline.cli.job_corpus import corpus_of
 from gramline.pipeline.cli.job_file import Job, load_job
 from gramline.pipeline.cli.notation import parse_setting
 from gramline.pipeline.cli.output import count, duration, json_option, say, say_json, say_notes
@@ -102,10 +104,10 @@ def fit(
         return
     if result["mistakes"]:
         say(f"mistakes per round: {' '.join(map(str, result['mistakes']))}")
-    say(
-        f"{result['learner']} trained in {duration(seconds)}: {count(result['support_structures'], 'structure')} "
-        f"and {count(result['support_positions'], 'position')} kept"
+    kept = (
+        f"{count(result['support_structures'], 'structure')} and {count(result['support_positions'], 'position')} kept"
     )
+    say(f"{result['learner']} trained in {duration(seconds)}" + (f": {kept}" if result["support_structures"] else ""))
     if "elbo" in result:
         say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}")
     if result.get("forest"):
@@ -166,7 +168,8 @@ def _trained(
                 f"{learner.name} reads features, so it trains on a corpus file, but {path} is a folder; give the path "
                 "of a corpus"
             )
-        corpus = Corpus.load(path)
+        corpus = Corpus.load(path) if source is not None else corpus_of(job, "path")
+        _note_dropped(learner, corpus.labels)
         return Model.of(fitting.fit(corpus), corpus), {}
     from gramline.pipeline.read_progress import telling_reads
 
@@ -180,7 +183,16 @@ def _trained(
             if learner.learns_from == "groups":
                 return trained_ranker(learner, gram, candidates)
             more = {} if plan is None else {"plan": plan.to_dict()}
+            _note_dropped(learner, gram.labels)
             return Model.of(fitting.fit(gram, gram.labels), gram.row_corpus, gram.kernel), more
+
+
+def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> None:
+    """How much a learner of whole label paths leaves out where labels are missing; said before it learns."""
+    if getattr(learner, "unlabeled", None) == "drop":
+        dropped = sum(None in row for row in labels)
+        if dropped:
+            say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
 
 
 def _gram(job: Job, source: str | None, learner: Learner) -> StoredGram:

@@ -124,3 +124,27 @@ def test_a_solve_that_did_not_converge_is_not_trusted(gramline: Any, gram: Path,
     assert answer.code == 2
     assert "did not converge (max_iterations after 1 iterations" in answer.error
     assert not (tmp_path / "m.zarr").exists()
+
+
+@pytest.mark.parametrize("dual", [False, True])
+def test_structures_that_are_left_out_are_told(gramline: Any, tmp_path: Path, dual: bool) -> None:
+    corpus, gram = tmp_path / "x.parquet", tmp_path / "x.gram.zarr"
+    Corpus.from_sequences([["a", "b"], ["b"], ["a"]], [["A", None], ["B"], ["A"]]).save(corpus)
+    assert gramline("gram", "build", corpus, "-o", gram, "--inline").code == 0
+    options = ["--learner", "hidden-markov-perceptron", "--set", f"dual={str(dual).lower()}", "--set", "unlabeled=drop"]
+    answer = gramline("fit", gram if dual else corpus, "-o", tmp_path / "m.zarr", *options)
+    assert answer.code == 0
+    assert answer.err == "note: 1 of 3 structures have an unlabeled position and are left out\n"
+    assert ("kept" in answer.out) == dual  # weights of features need no structures
+
+
+def test_a_job_file_says_how_the_corpus_of_a_chain_is_read(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_text("the D\ndog N\n\na D\ncat N\n\n")
+    job = tmp_path / "job.toml"
+    job.write_text(
+        '[corpus]\npath = "train.conll"\n[features]\nfeatures = "spelling"\n'
+        '[learner]\nname = "zscore"\n[model]\npath = "m.zarr"\n'
+    )
+    answer = gramline("fit", "--job", job)
+    assert answer.code == 0, answer.err
+    assert Model.load(tmp_path / "m.zarr").label_names == ("D", "N")

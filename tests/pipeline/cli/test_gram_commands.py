@@ -33,6 +33,9 @@ def test_a_second_build_computes_nothing(gramline: Any, gram: Path, corpus: Path
     assert (answer.json["computed"], answer.json["reused"], answer.json["n_tiles"]) == (0, 10, 10)
     spoken = gramline("gram", "build", corpus, "-o", gram, "--c", "0.5")
     assert spoken.out.startswith("all 10 tiles were there already; nothing to compute\n15 x 15 matrix")
+    whole = ["gram", "build", corpus, "-o", gram.with_name("whole.zarr"), "--inline"]
+    assert gramline(*whole).code == 0
+    assert gramline(*whole).out.startswith("its only tile was there already; nothing to compute\n")
 
 
 def test_a_build_goes_on_where_it_was(gramline: Any, gram: Path, corpus: Path) -> None:
