@@ -27,6 +27,10 @@ from gramline.pipeline.model_checks import check_labels, check_rows
 from gramline.pipeline.saved_learner import SavedLearner, load_learner, save_learner
 
 COUNTED = ("symbols", "labels")  # what is kept of all training positions where a prior counts them
+STRANGE = (
+    "the model knows none of the features of these structures; where they were imported with other --features than the "
+    "training corpus, import them again with the same"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,7 @@ class Model:
     kernel: Kernel | None
     support: Packed
     counted: Packed | None = None  # symbols and labels of all training positions, for priors that count them
-    notes: list[str] = field(default_factory=list)  # the learner's, after the last prediction
+    notes: list[str] = field(default_factory=list)  # the learner's and of the structures, after the last prediction
 
     @classmethod
     def of(cls, learner: Learner, corpus: Packable | Packed, kernel: Kernel | None = None) -> Model:
@@ -134,7 +138,11 @@ class Model:
         if kind != self.support.kind:
             raise InputError(f"the model is for {self.support.kind}, but the corpus holds {kind}")
         if not isinstance(corpus, Packed):
-            return corpus.packed(like=self.support)
+            packed = corpus.packed(like=self.support)
+            used = packed.features.indices
+            if used.size and used.min() >= len(self.support.vocabulary.features) and STRANGE not in self.notes:
+                self.notes.append(STRANGE)
+            return packed
         known, given = self.support.vocabulary, corpus.vocabulary
         for part in ("symbols", "features", "labels"):
             names = getattr(known, part)

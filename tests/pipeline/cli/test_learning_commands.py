@@ -77,7 +77,7 @@ def test_predictions_as_lines_and_columns(gramline: Any, model: Path, new: Path,
 
 def test_a_word_that_breaks_columns_is_refused(gramline: Any, model: Path, tmp_path: Path) -> None:
     odd = tmp_path / "odd.parquet"
-    Corpus.from_sequences([["New York"]]).save(odd)
+    Corpus.from_sequences([["New York", "the"]]).save(odd)
     answer = gramline("predict", model, odd, "-o", tmp_path / "p.conll")
     assert answer.code == 2
     assert "'New York' does not fit into a column" in answer.error
@@ -124,3 +124,15 @@ def test_predictions_that_do_not_fit(gramline: Any, new: Path, tmp_path: Path, t
     answer = gramline("evaluate", path, new)
     assert answer.code == 2
     assert said in answer.error
+
+
+@pytest.mark.parametrize("learner", ["labeling-perceptron", "zscore"])
+def test_structures_of_which_a_model_knows_no_feature_are_told(
+    gramline: Any, gram: Path, corpus: Path, new: Path, tmp_path: Path, learner: str
+) -> None:
+    model, other = tmp_path / "m.zarr", tmp_path / "other.parquet"
+    assert gramline("fit", corpus if learner == "zscore" else gram, "--learner", learner, "-o", model).code == 0
+    Corpus.from_sequences([[["U00:the", "U01:_"], ["U00:cat", "U01:the"]]], [["D", "N"]]).save(other)
+    for command in ("predict", "evaluate"):
+        assert gramline(command, model, other).err.startswith("note: the model knows none of the features of these")
+        assert gramline(command, model, new).err == ""
