@@ -8,11 +8,15 @@ from time import monotonic
 
 import numpy as np
 
+from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.parsing.chart_loops import fill_width
 from gramline.pipeline.parsing.grammar import Grammar, Tree
 from gramline.pipeline.parsing.kbest import LazyDerivations, OutOfTimeError
 from gramline.pipeline.parsing.unary_chains import UnaryChains
+
+# Scores of every span before and after unary chains, its symbols and their number; shape (spans, symbols) but the last.
+Chart = tuple[Floats, Floats, Ints, Offsets]
 
 
 class Parsed(Enum):
@@ -44,6 +48,7 @@ class Parser:
         self.grammar = grammar
         self.n = n
         self._chains = UnaryChains.of(grammar, n)
+        self._fill(1, 0, _chart(0, len(grammar.symbols)))  # compiled here, not in the time of the first sentence
 
     def parse(self, sentence: list[str], seconds: float = np.inf) -> ParseOutcome:
         """The n best trees of a sentence, or why there are none."""
@@ -51,17 +56,14 @@ class Parser:
             raise InputError("an empty sentence has no parse; remove it")
         deadline = monotonic() + seconds
         grammar, n = self.grammar, len(sentence)
-        shape = (n * (n + 1) + 1, len(grammar.symbols))
-        lower, upper = np.full(shape, -np.inf), np.full(shape, -np.inf)
-        active, counts = np.zeros(shape, np.int32), np.zeros(shape[0], np.int64)
+        chart = lower, upper, _, _ = _chart(n, len(grammar.symbols))
         for i, word in enumerate(sentence):
             for tag, score in grammar.lexicon.tags(word).items():
                 lower[i * (n + 1) + i + 1, grammar.codes[tag]] = score
         for width in range(1, n + 1):
             if monotonic() > deadline:
                 return ParseOutcome(Parsed.OUT_OF_TIME)
-            rules = (grammar.binary, grammar.binary_scores, grammar.left_starts)
-            fill_width(width, n, lower, upper, active, counts, *rules, *self._chains.best)
+            self._fill(width, n, chart)
         try:
             found = LazyDerivations(grammar, self._chains, sentence, lower, upper, deadline).best(self.n)
         except OutOfTimeError:
@@ -69,3 +71,16 @@ class Parser:
         if not found:
             return ParseOutcome(Parsed.NO_PARSE)
         return ParseOutcome(Parsed.DONE, tuple(tree for _, tree in found), tuple(score for score, _ in found))
+
+    def _fill(self, width: int, n: int, chart: Chart) -> None:
+        """The best scores of all spans of `width` words of `n`."""
+        grammar = self.grammar
+        rules = (grammar.binary, grammar.binary_scores, grammar.left_starts)
+        fill_width(width, n, *chart, *rules, *self._chains.best)
+
+
+def _chart(n: int, n_symbols: int) -> Chart:
+    """An empty chart over `n` words."""
+    shape = (n * (n + 1) + 1, n_symbols)
+    lower, upper = np.full(shape, -np.inf), np.full(shape, -np.inf)
+    return lower, upper, np.zeros(shape, np.int32), np.zeros(shape[0], np.int64)

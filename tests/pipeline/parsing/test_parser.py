@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from time import sleep
 from typing import Any
 
 import pytest
 from oracles.parsing import Rules, parses
 
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.parsing import parser
 from gramline.pipeline.parsing.grammar import Grammar, nodes, words
 from gramline.pipeline.parsing.parser import Parsed, Parser
 
@@ -97,6 +99,21 @@ def test_unknown_words_take_the_tags_of_words_spelled_alike() -> None:
 def test_the_time_bound_is_an_outcome_and_not_an_error() -> None:
     outcome = Parser(Grammar.of(TREEBANK), 5).parse(["time", "flies", "like", "an", "arrow"], seconds=-1.0)
     assert (outcome.status, outcome.trees) == (Parsed.OUT_OF_TIME, ())
+
+
+def test_compiling_takes_nothing_off_the_time_of_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, calls = parser.fill_width, []
+
+    def slow_at_first(*arguments: Any) -> None:
+        if not calls:
+            sleep(1.1)
+        calls.append(arguments)
+        compiled(*arguments)
+
+    Parser(Grammar.of(TREEBANK), 5).parse(["time", "flies"])  # compiled from here on
+    monkeypatch.setattr(parser, "fill_width", slow_at_first)
+    found = Parser(Grammar.of(TREEBANK), 5).parse(["time", "flies", "like", "an", "arrow"], seconds=1.0)
+    assert found.status is Parsed.DONE
 
 
 def test_a_long_sentence_needs_no_recursion() -> None:
