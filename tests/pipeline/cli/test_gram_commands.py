@@ -60,7 +60,7 @@ def test_an_indefinite_substitution_matrix_is_reported(
         assert answer.code == 0
         assert answer.json["shape"] == [2, 2]
         assert ("not positive semidefinite (smallest eigenvalue -1)" in answer.err) == is_said
-        assert ("add 1 to the diagonal" in answer.err) == is_said
+        assert ("add 1 to its diagonal" in answer.err) == is_said
 
 
 @pytest.mark.parametrize(
