@@ -28,7 +28,7 @@ KINDS: dict[tuple[str, str], str] = {
     ("features", "window"): SEED,
     ("features", "minimum_count"): WHOLE,
     ("features", "label_column"): COLUMN,
-    ("features", "skip_document_marks"): FLAG,
+    **{("features", key): FLAG for key in ("no_labels", "skip_document_marks", "strip_functions", "strip_empty")},
     ("gram", "path"): TEXT,
     **{place: f"one of {', '.join(choices)}" for place, choices in CHOICES.items()},
     ("gram", "block_rows"): WHOLE,

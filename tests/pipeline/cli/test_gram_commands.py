@@ -132,6 +132,19 @@ def test_a_job_file_says_how_its_corpora_are_read(gramline: Any, tmp_path: Path)
     assert gramline("gram", "build", "--job", job).error.startswith(said)
 
 
+def test_a_job_file_knows_the_options_of_every_format(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.trees").write_text("(S (NP-SBJ they) (VP (V run) (NP (-NONE- *))))\n")
+    (tmp_path / "x.conll").write_text("they x\nrun y\n")
+    for name, line, shape in (
+        ("x.trees", "strip_functions = true\nstrip_empty = true", [1, 1]),
+        ("x.conll", "no_labels = true", [2, 2]),
+    ):
+        (tmp_path / "job.toml").write_text(f'[corpus]\npath = "{name}"\n[features]\n{line}\n')
+        answer = gramline("gram", "plan", "--job", tmp_path / "job.toml", "--json")
+        assert answer.code == 0, answer.err
+        assert answer.json["shape"] == shape
+
+
 def test_a_job_file_says_everything(gramline: Any, corpus: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.toml"
     job.write_text(
