@@ -15,6 +15,7 @@ from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.layout import BlockLayout
 from gramline.pipeline.array_group import is_local, local_path
 from gramline.pipeline.build import choose_executor, compute_missing
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
@@ -57,6 +58,7 @@ def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
     kernel = store.kernel
     _refuse_what_would_change(store, kernel)
     before = StoredGram(store).row_corpus
+    _refuse_unknown_labels(store, before, corpus)
     packed = corpus if isinstance(corpus, Packed) else corpus.packed(like=before)
     if len(packed) == 0:
         raise InputError("the corpus to append is empty; it needs at least one structure")
@@ -71,6 +73,20 @@ def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
     ready = kernel.prepare(packed, like=before)
     layout = BlockLayout.of(kernel.row_lengths(ready), store.layout.rows.block_rows)
     return store.appended(replace(store.spec, rows=(*store.spec.rows, fingerprint)), ready, layout)
+
+
+def _refuse_unknown_labels(store: TileStore, before: Packed, corpus: Packable | Packed) -> None:
+    """A label that the store does not know would be packed as a missing one."""
+    known = before.vocabulary.labels
+    if not known or not isinstance(corpus, Corpus) or not set(corpus.label_names) - set(known):
+        return
+    for number, labels in enumerate(corpus.labels):
+        for position, label in enumerate(labels):
+            if label is not None and label not in known:
+                raise StoreError(
+                    f"structure {number}, position {position}: {store.url} has no label {label!r} "
+                    f"({', '.join(known)}); build the whole corpus anew, or leave the position without a label"
+                )
 
 
 def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
