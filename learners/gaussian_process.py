@@ -227,9 +227,10 @@ class GaussianProcessLabeler(Learner):
             )
         report = getattr(self, "prediction_report_", None)
         if report is not None and not report["converged"]:
+            other = "more refinements" if self.bound == "expected" else 'bound="expected"'
             found.append(
                 f"the refined scores of some structures did not settle (max_refinements={self.max_refinements}), and "
-                'their labels depend on where that ended; try bound="expected", fewer offsets, or offsets (-1,) with '
+                f"their labels depend on where that ended; try {other}, fewer offsets, or offsets (-1,) with "
                 'decoding="viterbi"'
             )
         return found
