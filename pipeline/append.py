@@ -16,6 +16,7 @@ from gramline.learners.layout import BlockLayout
 from gramline.pipeline.array_group import is_local, local_path
 from gramline.pipeline.build import choose_executor, compute_missing
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.labeling import first_unknown_label
 from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
@@ -80,13 +81,12 @@ def _refuse_unknown_labels(store: TileStore, before: Packed, corpus: Packable | 
     known = before.vocabulary.labels
     if not known or not isinstance(corpus, Corpus) or not set(corpus.label_names) - set(known):
         return
-    for number, labels in enumerate(corpus.labels):
-        for position, label in enumerate(labels):
-            if label is not None and label not in known:
-                raise StoreError(
-                    f"structure {number}, position {position}: {store.url} has no label {label!r} "
-                    f"({', '.join(known)}); build the whole corpus anew, or leave the position without a label"
-                )
+    if found := first_unknown_label(corpus.labels, known):
+        number, position, label = found
+        raise StoreError(
+            f"structure {number}, position {position}: {store.url} has no label {label!r} "
+            f"({', '.join(known)}); build the whole corpus anew, or leave the position without a label"
+        )
 
 
 def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:

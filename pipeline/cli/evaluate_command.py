@@ -97,13 +97,14 @@ def predicted_labels(
 
 def _refuse_unknown(gold: Corpus, known: tuple[str, ...]) -> None:
     """A label that cannot be predicted is more often another notation than a hard case."""
-    for number, labels in enumerate(gold.labels):
-        for position, label in enumerate(labels):
-            if label is not None and label not in known:
-                raise InputError(
-                    f"structure {number}, position {position} has the label {label!r}, which the model does not know "
-                    f"(it knows {', '.join(known)}); rename it, or give --allow-unknown-labels to count it as a mistake"
-                )
+    from gramline.pipeline.corpus.labeling import first_unknown_label
+
+    if found := first_unknown_label(gold.labels, known):
+        number, position, label = found
+        raise InputError(
+            f"structure {number}, position {position} has the label {label!r}, which the model does not know "
+            f"(it knows {', '.join(known)}); rename it, or give --allow-unknown-labels to count it as a mistake"
+        )
 
 
 def say_evaluation(result: Evaluation) -> None:
