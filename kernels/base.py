@@ -88,9 +88,4 @@ def overflow(
     kernel: Kernel, row_structure: int, col_structure: int, dtype: DTypeLike, advice: str
 ) -> KernelOverflowError:
     """The error for a value that does not fit `dtype`, naming the pair (structure numbers within the tile)."""
-    return KernelOverflowError(
-        f"{type(kernel).__name__} between structure {row_structure} and structure {col_structure} "
-        f"does not fit {np.dtype(dtype).name}; {advice}",
-        row_structure,
-        col_structure,
-    )
+    return KernelOverflowError(type(kernel).__name__, row_structure, col_structure, np.dtype(dtype).name, advice)

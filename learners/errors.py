@@ -1,7 +1,11 @@
-"""What can go wrong between an operator, labels and a model, each said in one sentence."""
+"""What can go wrong between an operator, labels and a model: errors with fields, as `gramline.kernels.errors` has."""
+
+from __future__ import annotations
+
+from gramline.kernels.errors import LocatedError
 
 
-class LearnerError(ValueError):
+class LearnerError(LocatedError, ValueError):
     """Any input a learner refuses."""
 
 
@@ -28,11 +32,6 @@ class ConvergenceError(LearnerError, RuntimeError):
 class NotPositiveDefiniteError(LearnerError):
     """A matrix that must be positive definite is not; carries the row and the pivot found there."""
 
-    def __init__(self, message: str, row: int, pivot: float) -> None:
-        super().__init__(message)
-        self.row = row
-        self.pivot = pivot
-
-    def __reduce__(self) -> "tuple[type[NotPositiveDefiniteError], tuple[str, int, float]]":
-        """All three arguments: a worker process sends its errors."""
-        return type(self), (str(self), self.row, self.pivot)
+    def __init__(self, problem: str, row: int, pivot: float, *, advice: str = "") -> None:
+        super().__init__(problem, advice=advice)
+        self.row, self.pivot = row, pivot

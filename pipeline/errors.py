@@ -1,10 +1,16 @@
-"""What can go wrong in the corridor, each said in one sentence.
+"""What can go wrong in the corridor: errors with fields, as `gramline.kernels.errors` has them.
 
 `InputError` is the user's input (exit code 2 of the command line); `RunError` is a job that failed (exit code 1).
 """
 
+from __future__ import annotations
 
-class InputError(ValueError):
+from typing import Unpack
+
+from gramline.kernels.errors import LocatedError, Where
+
+
+class InputError(LocatedError, ValueError):
     """Input that cannot be used: a file, a parameter, a store of something else."""
 
 
@@ -13,10 +19,10 @@ class CorpusError(InputError):
 
 
 class UnknownLabelError(CorpusError):
-    """Labels that are not among the given ones: `names`, sorted; the text tells where the first of them is."""
+    """Labels that are not among the given ones: `names`, sorted; the place is that of the first of them."""
 
-    def __init__(self, text: str, names: tuple[str, ...] = ()) -> None:
-        super().__init__(text)
+    def __init__(self, problem: str, names: tuple[str, ...] = (), *, advice: str = "", **where: Unpack[Where]) -> None:
+        super().__init__(problem, advice=advice, **where)
         self.names = names
 
 
@@ -32,7 +38,7 @@ class PlanError(InputError):
     """A plan that cannot run within its limits; names the worst tile."""
 
 
-class RunError(RuntimeError):
+class RunError(LocatedError, RuntimeError):
     """A job that started and could not be finished; what was done is kept."""
 
 

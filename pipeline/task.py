@@ -77,7 +77,7 @@ def compute_tile(task: TileTask) -> TileReport:
         try:
             n_rows, n_cols = store.kernel.tile(rows, cols, chunk.dtype, chunk).shape
         except KernelOverflowError as error:
-            raise _in_corpus_numbers(error, store, task) from None
+            raise with_corpus_indices(error, store, task) from None
     chunk[n_rows:] = chunk[:n_rows, n_cols:] = 0.0  # padding
     computed = perf_counter()
     store.write_tile(task.i, task.j, chunk)
@@ -118,14 +118,10 @@ def cached_block(store: TileStore, block: int, *, of_columns: bool) -> Packed:
     )
 
 
-def _in_corpus_numbers(error: KernelOverflowError, store: TileStore, task: TileTask) -> KernelOverflowError:
+def with_corpus_indices(error: KernelOverflowError, store: TileStore, task: TileTask) -> KernelOverflowError:
     """The error with the structures counted in their corpora instead of in the blocks of this tile."""
-    message, *pair = error.args
-    if len(pair) != 2:
-        return error
-    row = int(pair[0]) + store.layout.rows.structures(task.i).start
-    col = int(pair[1]) + store.layout.cols.structures(task.j).start
-    local = f"structure {pair[0]} and structure {pair[1]}"
-    columns = "structure" if store.layout.is_symmetric else "structure (second corpus)"
-    text = str(message).replace(local, f"structure {row} and {columns} {col}")
-    return KernelOverflowError(text, row, col)
+    error.row += store.layout.rows.structures(task.i).start
+    if error.column is not None:
+        error.column += store.layout.cols.structures(task.j).start
+    error.is_cross = not store.layout.is_symmetric
+    return error

@@ -35,7 +35,7 @@ def act(script: Script) -> int:
     if script.kills:
         os.kill(os.getpid(), signal.SIGKILL)
     if script.refuses:
-        raise KernelOverflowError("too large", 1, 2)
+        raise KernelOverflowError("a value", 1, 2, "float64", "lower c")
     time.sleep(script.seconds)
     if calls(path).count(script.number) <= script.failures:
         raise RuntimeError(f"task {script.number} fails")

@@ -156,4 +156,4 @@ def refuse_overflow(magnitudes: Floats, kernel: SubsetTree) -> None:
     """An error naming the first tree whose sum does not fit."""
     if not np.isfinite(magnitudes).all():
         tree = int(np.flatnonzero(~np.isfinite(magnitudes))[0])
-        raise KernelOverflowError(f"the weighted sum for structure {tree} does not fit float64; {kernel.advice}", tree)
+        raise KernelOverflowError("the weighted sum", int(tree), None, "float64", kernel.advice)

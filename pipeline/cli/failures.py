@@ -46,7 +46,7 @@ def understood(error: BaseException) -> Failure | None:
     from gramline.pipeline.errors import InputError, RunError
 
     if isinstance(error, InputError | KernelError | LearnerError):
-        return Failure(_one_line(str(error.args[0] if error.args else error)), REFUSED)
+        return Failure(_one_line(str(error)), REFUSED)
     if isinstance(error, OSError):
         return Failure(_system(error), REFUSED if error.errno in ADVICE else FAILED)
     if isinstance(error, RunError):

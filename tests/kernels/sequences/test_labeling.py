@@ -223,7 +223,7 @@ class TestOverflow:
         packed = pack([*words("ab ab"), [{"c": 1.0}] * 700, *words("de"), [{"c": 1.0}] * 600])
         with pytest.raises(KernelOverflowError, match="structure 2 and structure 2 does not fit float64; lower c") as e:
             SequenceLabeling(3.0, gap).gram(packed)
-        assert e.value.args[1:] == (2, 2)
+        assert (e.value.row, e.value.column) == (2, 2)
 
     def test_among_few_equal_pairs(self):
         others = [{f"x{number}": 1.0} for number in range(600)]

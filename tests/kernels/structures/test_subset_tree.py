@@ -124,7 +124,7 @@ def test_overflow_names_the_two_structures(normalized):
         KernelOverflowError, match=r"structure 1 and structure 1 .*lower decay or set max_depth"
     ) as caught:
         SubsetTree(normalized=normalized).gram(packed)
-    assert caught.value.args[1:] == (1, 1)
+    assert (caught.value.row, caught.value.column) == (1, 1)
     with pytest.raises(KernelOverflowError, match="structure 1 and structure 1"):
         SubsetTree().diagonal(packed)
 
