@@ -35,6 +35,11 @@ class Kernel(Record):
             raise PackingError(f"{type(self).__name__} compares {self.packed_kind}, but the corpus holds {packed.kind}")
         return packed
 
+    def check_prepared(self, packed: Packed) -> None:
+        """Refuse a stored corpus of another kind; a kernel with an alphabet of its own also checks the codes."""
+        if packed.kind != self.packed_kind:
+            raise PackingError(f"the kernel {self.name} compares {self.packed_kind}, not {packed.kind}")
+
     @abstractmethod
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         """Kernel values between all rows of two prepared corpora, computed in float64, stored as `dtype`.

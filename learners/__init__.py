@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from gramline.learners.catalogue import LEARNERS
 
 if TYPE_CHECKING:
-    from gramline.learners.labeling_perceptron import LabelingPerceptron as LabelingPerceptron
-    from gramline.learners.operator import DenseGram as DenseGram
+    from gramline.learners.operators.operator import DenseGram as DenseGram
+    from gramline.learners.perceptrons.labeling import LabelingPerceptron as LabelingPerceptron
 
 _HOMES = {name: module for module, _, name in (home.partition(":") for home in LEARNERS.values())}
-_HOMES |= {"DenseGram": "gramline.learners.operator"}
+_HOMES |= {"DenseGram": "gramline.learners.operators.operator"}
 
 __all__ = list(_HOMES)
 

@@ -13,12 +13,12 @@ from gramline.learners.errors import LearnerError, LearnerParameterError
 from gramline.learners.estimator import Learner
 
 LEARNERS = {
-    "labeling-perceptron": "gramline.learners.labeling_perceptron:LabelingPerceptron",
-    "hidden-markov-perceptron": "gramline.learners.hidden_markov_perceptron:HiddenMarkovPerceptron",
-    "zscore": "gramline.learners.zscore:ZScoreLabeler",
-    "kernel-zscore": "gramline.learners.kernel_zscore:KernelZScoreLabeler",
-    "gaussian-process": "gramline.learners.gaussian_process:GaussianProcessLabeler",
-    "ranking-perceptron": "gramline.learners.ranking_perceptron:RankingPerceptron",
+    "labeling-perceptron": "gramline.learners.perceptrons.labeling:LabelingPerceptron",
+    "hidden-markov-perceptron": "gramline.learners.perceptrons.hidden_markov:HiddenMarkovPerceptron",
+    "zscore": "gramline.learners.zscore.labeler:ZScoreLabeler",
+    "kernel-zscore": "gramline.learners.zscore.kernel_labeler:KernelZScoreLabeler",
+    "gaussian-process": "gramline.learners.gaussian_process.labeler:GaussianProcessLabeler",
+    "ranking-perceptron": "gramline.learners.perceptrons.ranking:RankingPerceptron",
 }
 
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import MISSING
+from gramline.learners.arrays import WideCodes
 from gramline.learners.errors import LabelError
-from gramline.learners.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_listed
 
 Labels = Iterable[Sequence[str | None] | None]  # one sequence per structure
-Codes = NDArray[np.int64]
 
 
-def encode_labels(gram: GramOperator, labels: Labels) -> tuple[Codes, tuple[str, ...]]:
+def encode_labels(gram: GramOperator, labels: Labels) -> tuple[WideCodes, tuple[str, ...]]:
     """(codes, names): one code per Gram row, MISSING where there is no label, and the name of every code.
 
     The names are those of the Gram; the labels found, sorted, when it knows none.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
+from gramline.learners.arrays import Codes, Offsets
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError
-from gramline.learners.viterbi import Codes, Offsets
 
 Unlabeled = Literal["error", "drop"]
 

@@ -4,26 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gramline.pipeline.append import append_gram as append_gram
-    from gramline.pipeline.build import build_gram as build_gram
     from gramline.pipeline.corpus.corpus import Corpus as Corpus
-    from gramline.pipeline.crossval import cross_validate as cross_validate
-    from gramline.pipeline.executors.dask_cluster import connect as connect
-    from gramline.pipeline.export import export_gram as export_gram
-    from gramline.pipeline.labeler import KernelLabeler as KernelLabeler
-    from gramline.pipeline.stored_gram import StoredGram as StoredGram
-    from gramline.pipeline.verify import verify_gram as verify_gram
+    from gramline.pipeline.crossval.validate import cross_validate as cross_validate
+    from gramline.pipeline.executors.dask import connect as connect
+    from gramline.pipeline.gram.append import append_gram as append_gram
+    from gramline.pipeline.gram.build import build_gram as build_gram
+    from gramline.pipeline.gram.export import export_gram as export_gram
+    from gramline.pipeline.gram.stored import StoredGram as StoredGram
+    from gramline.pipeline.gram.verify import verify_gram as verify_gram
+    from gramline.pipeline.models.labeler import KernelLabeler as KernelLabeler
 
 _HOMES = {
     "Corpus": "gramline.pipeline.corpus.corpus",
-    "KernelLabeler": "gramline.pipeline.labeler",
-    "StoredGram": "gramline.pipeline.stored_gram",
-    "append_gram": "gramline.pipeline.append",
-    "build_gram": "gramline.pipeline.build",
-    "connect": "gramline.pipeline.executors.dask_cluster",
-    "cross_validate": "gramline.pipeline.crossval",
-    "export_gram": "gramline.pipeline.export",
-    "verify_gram": "gramline.pipeline.verify",
+    "KernelLabeler": "gramline.pipeline.models.labeler",
+    "StoredGram": "gramline.pipeline.gram.stored",
+    "append_gram": "gramline.pipeline.gram.append",
+    "build_gram": "gramline.pipeline.gram.build",
+    "connect": "gramline.pipeline.executors.dask",
+    "cross_validate": "gramline.pipeline.crossval.validate",
+    "export_gram": "gramline.pipeline.gram.export",
+    "verify_gram": "gramline.pipeline.gram.verify",
 }
 
 __all__ = list(_HOMES)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gramline.pipeline.array_group import open_group, read_attributes, write_attributes
+from gramline.pipeline.storage.groups import open_group, read_attributes, write_attributes
 
 
 def resealed(path: Path, change: dict[str, Any]) -> None:

@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from gramline.kernels.base import Tile
-from gramline.kernels.column_chunks import chunk_starts
 from gramline.kernels.dags.labeling_loops import sweep_graphs
 from gramline.kernels.dags.topology import ColumnGraphs, RowGraphs
-from gramline.kernels.labeling import PositionLabeling
+from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Floats, Packed, PackedDags
 from gramline.kernels.parameters import Matrix
 from gramline.kernels.priors import Prior, UniformPrior
+from gramline.kernels.tiles import chunk_starts
 
 
 @dataclass(frozen=True)

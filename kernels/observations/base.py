@@ -31,6 +31,9 @@ class ObservationKernel(Record):
         """
         return None
 
+    def check_codes(self, packed: Packed) -> None:
+        """Refuse stored codes that lie outside of the kernel's own alphabet, where it has one."""
+
     @abstractmethod
     def strips(self, rows: Packed, cols: Packed) -> Strips:
         """The evaluation of k_x between two prepared corpora, by the cheapest exact route for these data."""

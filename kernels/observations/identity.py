@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from gramline.kernels.observations.base import ObservationKernel
-from gramline.kernels.observations.observation_loops import fill_equal
+from gramline.kernels.observations.code_loops import fill_equal
 from gramline.kernels.packing import Floats, Ints, Packed
 from gramline.kernels.parameters import require_flag
 

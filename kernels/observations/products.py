@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from gramline.kernels.observations.base import inverse_norms
-from gramline.kernels.observations.gathering import GatheredStrips
+from gramline.kernels.observations.codes import GatheredStrips
 from gramline.kernels.observations.product_loops import (
     assign_slots,
     fill_from_counts,

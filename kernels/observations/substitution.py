@@ -11,7 +11,7 @@ import numpy as np
 
 from gramline.kernels.errors import KernelParameterError, PackingError
 from gramline.kernels.observations.base import ObservationKernel, inverse_norms
-from gramline.kernels.observations.gathering import GatheredStrips
+from gramline.kernels.observations.codes import GatheredStrips
 from gramline.kernels.packing import Floats, Ints, Packed, where
 from gramline.kernels.parameters import Matrix, as_matrix, require_flag
 
@@ -67,6 +67,11 @@ class Substitution(ObservationKernel):
     @property
     def is_positive_semidefinite(self) -> bool:
         return self.smallest_eigenvalue >= -EIGENVALUE_TOLERANCE * float(np.abs(self.values).max())
+
+    def check_codes(self, packed: Packed) -> None:
+        codes, n_symbols = packed.observed, len(self.symbols)
+        if len(codes) != packed.n_positions or (codes.size and not 0 <= codes.min() <= codes.max() < n_symbols):
+            raise PackingError(f"the codes of the observations do not lie in an alphabet of {n_symbols} symbols")
 
     def encode(self, packed: Packed) -> Ints:
         """Row of the matrix for every observation; a symbol without one is refused."""

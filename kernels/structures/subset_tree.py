@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.base import Kernel, Tile, overflow, placed
 from gramline.kernels.errors import PackingError
-from gramline.kernels.labeling import is_same
-from gramline.kernels.labeling_loops import mirror
+from gramline.kernels.marginalized import is_same
+from gramline.kernels.marginalized_loops import mirror
 from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, where
 from gramline.kernels.parameters import require_flag, require_share, require_whole_number
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees

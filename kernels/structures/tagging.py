@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.base import Kernel, Tile, overflow, placed
 from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.labeling import is_same
-from gramline.kernels.labeling_loops import mirror
+from gramline.kernels.marginalized import is_same
+from gramline.kernels.marginalized_loops import mirror
 from gramline.kernels.packing import Floats, Packed, PackedTagged
 from gramline.kernels.parameters import as_number, require_share
 from gramline.kernels.structures.tagging_loops import contiguous_runs, gapped_runs

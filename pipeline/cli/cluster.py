@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gramline.pipeline.cli.failures import FAILED
-from gramline.pipeline.cli.input_paths import require_file
-from gramline.pipeline.cli.output import WIDTH, count, json_option, say, say_json, say_pairs
+from gramline.pipeline.cli.terminal.failures import FAILED
+from gramline.pipeline.cli.terminal.output import WIDTH, count, json_option, say, say_json, say_pairs
 from gramline.pipeline.errors import ClusterError, InputError
+from gramline.pipeline.files import require_file
 
 if TYPE_CHECKING:
     from gramline.pipeline.cluster.check import Finding
@@ -66,8 +66,8 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
     Example:
       gramline cluster start deploy/slurm/cluster.toml --address-file address
     """
+    from gramline.pipeline.cluster.serve import stand
     from gramline.pipeline.cluster.settings import load_settings
-    from gramline.pipeline.cluster.standing import stand
 
     require_file(settings, "a settings file (TOML)")
     loaded = load_settings(settings)
@@ -109,7 +109,7 @@ def check(
           --tls-ca ca.pem --tls-cert client.pem --tls-key client.key
     """
     from gramline.pipeline.cluster.check import Finding
-    from gramline.pipeline.object_store import refuse_secrets
+    from gramline.pipeline.storage.object_store import refuse_secrets
 
     if store is not None:
         refuse_secrets(store)  # it would be shown below
@@ -135,7 +135,7 @@ def _findings(
 ) -> list[Finding]:
     from gramline.pipeline.cluster.check import judge
     from gramline.pipeline.cluster.facts import gather_facts
-    from gramline.pipeline.executors.dask_cluster import connect, quiet, wait_for_workers
+    from gramline.pipeline.executors.dask import connect, quiet, wait_for_workers
 
     quiet()
     with connect(scheduler, **connection) as client:

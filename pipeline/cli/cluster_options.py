@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gramline.pipeline.cli.job_file import Job
-from gramline.pipeline.cli.stopping import stops_later
+from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.terminal.stopping import stops_later
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
         yield InlineExecutor(settings["threads"] or 1)
         return
     from gramline.pipeline.errors import ClusterError
-    from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect, quiet
+    from gramline.pipeline.executors.dask import DaskExecutor, connect, quiet
 
     quiet()
     address = settings.pop("scheduler")

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.cluster_options import parse_bytes
-from gramline.pipeline.cli.gram_plan import tile_limit
-from gramline.pipeline.cli.input_paths import require_folder_or_nothing, require_path
-from gramline.pipeline.cli.job_corpus import corpus_of, read_corpus
-from gramline.pipeline.cli.job_file import Job, load_job
-from gramline.pipeline.cli.kernel_options import DEFAULTS as KERNELS
-from gramline.pipeline.cli.notation import parse_settings
+from gramline.pipeline.cli.job_file.corpus import corpus_of, read_corpus
+from gramline.pipeline.cli.job_file.file import Job, load_job
+from gramline.pipeline.cli.job_file.kernel import DEFAULTS as KERNELS
+from gramline.pipeline.cli.terminal.notation import parse_settings
 from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.files import require_folder_or_nothing, require_path
+from gramline.pipeline.gram.forecast import tile_limit
 
 if TYPE_CHECKING:
     from gramline.kernels.base import Kernel
-    from gramline.pipeline import job as plain
     from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.job_folds import FoldSpec
-    from gramline.pipeline.job_run import JobSettings
+    from gramline.pipeline.crossval import job as plain
+    from gramline.pipeline.crossval.fold_spec import FoldSpec
+    from gramline.pipeline.crossval.run import JobSettings
 
 DEFAULT_LEARNER, DEFAULT_CACHE = "labeling-perceptron", "gramline-cache"
 
@@ -49,9 +49,9 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     kernels, stores = (_kernels(file, corpus), {}) if gram is None else ((gram.kernel,), {0: gram.path})
     variants = _variants(file, options, len(kernels), corpus is not None)
     folds = _folds(file, options)
-    from gramline.pipeline.cache import GramCache
-    from gramline.pipeline.job import Job as PlainJob
-    from gramline.pipeline.job_run import JobSettings
+    from gramline.pipeline.crossval.job import Job as PlainJob
+    from gramline.pipeline.crossval.run import JobSettings
+    from gramline.pipeline.gram.cache import GramCache
 
     used = sorted({variant.kernel for variant in variants if variant.kernel is not None})
     path = file.setting(None, "gram", "path")
@@ -111,7 +111,7 @@ def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> t
         if given is not None:
             raise InputError("--corpus belongs to a Gram store; the source is a corpus itself")
         return read_corpus(source, file), None
-    from gramline.pipeline.stored_gram import StoredGram
+    from gramline.pipeline.gram.stored import StoredGram
 
     gram = StoredGram.open(source)
     status = gram.status()
@@ -127,7 +127,7 @@ def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> t
 def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:
     from gramline.kernels.base import Kernel
     from gramline.kernels.catalogue import from_dict
-    from gramline.pipeline.job_grid import expand
+    from gramline.pipeline.crossval.grid import expand
 
     found = []
     for index, table in enumerate(file.many.get("kernel") or [{}]):
@@ -143,9 +143,9 @@ def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:
 
 def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[plain.Variant, ...]:
     from gramline.learners.catalogue import make_learner
-    from gramline.pipeline.job import Variant
-    from gramline.pipeline.job_checks import check_values
-    from gramline.pipeline.job_grid import expand
+    from gramline.pipeline.crossval.grid import expand
+    from gramline.pipeline.crossval.job import Variant
+    from gramline.pipeline.crossval.job_checks import check_values
 
     given = _given(options)
     found: list[Variant] = []
@@ -191,7 +191,7 @@ def _learner_tables(file: Job, given: dict[str, Any]) -> list[tuple[int, dict[st
 
 
 def _folds(file: Job, options: dict[str, Any]) -> FoldSpec:
-    from gramline.pipeline.job_folds import FoldSpec
+    from gramline.pipeline.crossval.fold_spec import FoldSpec
 
     keys = {"count": "folds", "seed": "seed", "repeats": "repeats", "stratified": "stratified", "group": "group"}
     values = {key: file.setting(options[option], "folds", key) for key, option in keys.items()}
@@ -204,7 +204,7 @@ def _folds(file: Job, options: dict[str, Any]) -> FoldSpec:
 
 
 def _data(source: str, file: Job, corpus: Corpus | None, gram: Any, group: str | None) -> plain.JobData:
-    from gramline.pipeline.job import JobData
+    from gramline.pipeline.crossval.job import JobData
 
     groups = None
     if group is not None:
@@ -225,7 +225,7 @@ def _data(source: str, file: Job, corpus: Corpus | None, gram: Any, group: str |
 
 def _refuse_metric(file: Job, options: dict[str, Any]) -> None:
     """A metric of the job file that there is not is told with its line."""
-    from gramline.pipeline.crossval import METRICS
+    from gramline.pipeline.crossval.validate import METRICS
 
     named = file.setting(None, "output", "metric")
     if options["metric"] is None and named is not None and named not in METRICS:

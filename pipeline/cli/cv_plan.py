@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from gramline.pipeline.cli.gram_plan import forecast
-from gramline.pipeline.cli.output import count, duration, say, say_json, say_table, size
+from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, say_table, size
+from gramline.pipeline.gram.forecast import forecast
 
 if TYPE_CHECKING:
     from gramline.pipeline.cli.cv_job import Prepared
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def say_plan(ready: Prepared, options: dict[str, Any], as_json: bool) -> None:
     """Print (or write as JSON) the plan; nothing is written to disk."""
-    from gramline.pipeline.descriptions import describe
-    from gramline.pipeline.job import problems_of
-    from gramline.pipeline.job_folds import joined
-    from gramline.pipeline.job_run import job_folds
-    from gramline.pipeline.results import RunFolder
+    from gramline.pipeline.crossval.descriptions import describe
+    from gramline.pipeline.crossval.fold_spec import joined
+    from gramline.pipeline.crossval.job import problems_of
+    from gramline.pipeline.crossval.run import job_folds
+    from gramline.pipeline.crossval.run_folder import RunFolder
 
     outer, inner = job_folds(ready.job, ready.data)
     folds = outer if inner is None else joined(outer, inner)
@@ -76,8 +76,8 @@ def say_plan(ready: Prepared, options: dict[str, Any], as_json: bool) -> None:
 
 
 def _stores(ready: Prepared, folds: Any, threads: int) -> list[dict[str, Any]]:
-    from gramline.pipeline.job import counts_labels
-    from gramline.pipeline.spec import GramSpec
+    from gramline.pipeline.crossval.job import counts_labels
+    from gramline.pipeline.gram.spec import GramSpec
 
     found = []
     for number in sorted({variant.kernel for variant in ready.job.variants if variant.kernel is not None}):
@@ -88,7 +88,7 @@ def _stores(ready: Prepared, folds: Any, threads: int) -> list[dict[str, Any]]:
             path = None if entry is None else entry.store
         copies = 1
         if path is not None or corpus is None:
-            from gramline.pipeline.job_tasks import stored
+            from gramline.pipeline.crossval.tasks import stored
 
             status = stored(path or "", len(ready.data.labels)).status()
             missing = status.n_tiles - status.n_present
@@ -113,7 +113,7 @@ def _stores(ready: Prepared, folds: Any, threads: int) -> list[dict[str, Any]]:
 
 def _training(ready: Prepared, n_folds: int) -> list[dict[str, Any]]:
     """How often every learner reads the tiles."""
-    from gramline.pipeline.crossval_training import fits_together
+    from gramline.pipeline.crossval.training import fits_together
 
     rows: dict[tuple[str, bool], dict[str, Any]] = {}
     for variant in ready.job.variants:

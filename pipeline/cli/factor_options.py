@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gramline.pipeline.cli.cluster_options import executor_from, parse_bytes
-from gramline.pipeline.cli.output import count, duration, say, size
+from gramline.pipeline.cli.terminal.output import count, duration, say, size
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from gramline.learners.estimator import Learner
-    from gramline.pipeline.cli.job_file import Job
-    from gramline.pipeline.stored_gram import StoredGram
-    from gramline.pipeline.training_plan import TrainingPlan
+    from gramline.pipeline.cli.job_file.file import Job
+    from gramline.pipeline.gram.stored import StoredGram
+    from gramline.pipeline.models.training_plan import TrainingPlan
 
 LEARNER = "gaussian-process"
 
@@ -46,7 +46,7 @@ def factoring(
 
 
 def _plan(gram: StoredGram, learner: Learner) -> TrainingPlan:
-    from gramline.pipeline.training_plan import plan_training
+    from gramline.pipeline.models.training_plan import plan_training
 
     known = [label for structure in gram.labels for label in structure if label is not None]
     n_labels = len(gram.label_names or set(known))

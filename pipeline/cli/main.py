@@ -13,22 +13,22 @@ from typing import NoReturn
 
 import click
 
-from gramline.pipeline.cli.failures import FAILED, Failure, understood
-from gramline.pipeline.cli.lazy_group import LazyGroup
-from gramline.pipeline.cli.stopping import hear_termination
+from gramline.pipeline.cli.terminal.failures import FAILED, Failure, understood
+from gramline.pipeline.cli.terminal.lazy_group import LazyGroup
+from gramline.pipeline.cli.terminal.stopping import hear_termination
 
 COMMANDS = {
-    "demo": ("gramline.pipeline.cli.demo_command:demo", "The whole way on built-in data, in about a minute."),
-    "corpus": ("gramline.pipeline.cli.corpus_commands:corpus", "Read, show and generate corpora."),
-    "gram": ("gramline.pipeline.cli.gram_commands:gram", "Plan, build, check, grow and export Gram matrices."),
-    "fit": ("gramline.pipeline.cli.fit_command:fit", "Train a labeler from a stored Gram matrix."),
-    "predict": ("gramline.pipeline.cli.predict_command:predict", "Label new structures with a model."),
-    "evaluate": ("gramline.pipeline.cli.evaluate_command:evaluate", "Compare predicted labels with the right ones."),
-    "cv": ("gramline.pipeline.cli.cv_command:cv", "Cross-validate learners, kernels and settings."),
-    "report": ("gramline.pipeline.cli.report_command:report", "A run as one HTML page."),
-    "cache": ("gramline.pipeline.cli.cache_commands:cache", "Look after a folder of Gram matrices."),
+    "demo": ("gramline.pipeline.cli.demo:demo", "The whole way on built-in data, in about a minute."),
+    "corpus": ("gramline.pipeline.cli.corpus:corpus", "Read, show and generate corpora."),
+    "gram": ("gramline.pipeline.cli.gram:gram", "Plan, build, check, grow and export Gram matrices."),
+    "fit": ("gramline.pipeline.cli.fit:fit", "Train a labeler from a stored Gram matrix."),
+    "predict": ("gramline.pipeline.cli.predict:predict", "Label new structures with a model."),
+    "evaluate": ("gramline.pipeline.cli.evaluate:evaluate", "Compare predicted labels with the right ones."),
+    "cv": ("gramline.pipeline.cli.cv:cv", "Cross-validate learners, kernels and settings."),
+    "report": ("gramline.pipeline.cli.report:report", "A run as one HTML page."),
+    "cache": ("gramline.pipeline.cli.cache:cache", "Look after a folder of Gram matrices."),
     "cluster": ("gramline.pipeline.cli.cluster:cluster", "Start, secure and check a Dask cluster."),
-    "reproduce": ("gramline.pipeline.cli.reproduce_command:reproduce", "Repeat the papers' experiments."),
+    "reproduce": ("gramline.pipeline.cli.reproduce:reproduce", "Repeat the papers' experiments."),
 }
 
 HELP = """Gram matrices of sequences, trees and graphs as Dask tasks, stored in Zarr, and labelers trained from them.

@@ -8,19 +8,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gramline.pipeline.cli.output import count, duration, say, say_json, say_pairs
+from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, say_pairs
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.ranker import Ranker
-    from gramline.pipeline.stored_gram import StoredGram
+    from gramline.pipeline.gram.stored import StoredGram
+    from gramline.pipeline.models.ranker import Ranker
 
 
 def trained_ranker(learner: Any, gram: StoredGram, candidates: Sequence[str]) -> tuple[Ranker, dict[str, Any]]:
     """The ranker, and what its forest is worth."""
     from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.ranker_training import fit_ranker, forest_speed
+    from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed
 
     if not candidates:
         raise InputError(
@@ -46,9 +46,9 @@ def say_forest(result: dict[str, Any]) -> None:
 
 def predict_choices(model: str, corpus: str, output: str | None, layout: str | None, as_json: bool) -> None:
     """One candidate per group, as JSON lines."""
-    from gramline.pipeline.cli.predictions import write_lines
     from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.ranker import Ranker
+    from gramline.pipeline.models.predictions import write_lines
+    from gramline.pipeline.models.ranker import Ranker
 
     if layout == "conll" or (layout is None and output and Path(output).suffix in (".conll", ".txt", ".tsv")):
         raise InputError("chosen candidates are whole structures, which do not fit into columns; write them as jsonl")
@@ -80,7 +80,7 @@ def predict_choices(model: str, corpus: str, output: str | None, layout: str | N
 
 
 def _records(corpus: Corpus, chosen: Sequence[int]) -> Iterator[dict[str, Any]]:
-    from gramline.pipeline.candidate_columns import Groups
+    from gramline.pipeline.candidates.columns import Groups
 
     groups = Groups.of(corpus)
     picked = corpus.select(members[k] for members, k in zip(groups.members, chosen, strict=True))
@@ -92,9 +92,9 @@ def _records(corpus: Corpus, chosen: Sequence[int]) -> Iterator[dict[str, Any]]:
 
 def evaluate_choices(source: str, corpus: str, gold: str | None, as_json: bool) -> None:
     """The parse score of a ranker, or of choices in a file, beside the first and the best candidates."""
-    from gramline.pipeline.candidate_columns import Groups, ranking_score
+    from gramline.pipeline.candidates.columns import Groups, ranking_score
     from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.ranker import Ranker
+    from gramline.pipeline.models.ranker import Ranker
 
     candidates = Corpus.load(corpus)
     groups = Groups.of(candidates)
@@ -146,9 +146,9 @@ def _read_choices(path: str, groups: Any) -> list[int]:
 
 def _missing(candidates: Corpus, groups: Any, gold: str) -> list[float]:
     """Weights of the sentences of a treebank that have no candidate; groups are numbers of its trees."""
-    from gramline.pipeline.cli.candidates_command import read_trees
+    from gramline.pipeline.candidates.score import constituents
+    from gramline.pipeline.cli.candidates import read_trees
     from gramline.pipeline.corpus.parses import words
-    from gramline.pipeline.parsing.score import constituents
 
     trees = read_trees(gold)
     first = candidates.select(members[0] for members in groups.members).trees

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gramline.learners.layout import DEFAULT_BLOCK_ROWS
-from gramline.pipeline.cluster.addresses import DANGER, is_exposed, split_address
+from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
 from gramline.pipeline.cluster.facts import Facts
+from gramline.pipeline.executors.addresses import DANGER, is_exposed, split_address
 from gramline.pipeline.executors.worker_settings import PAUSE
-from gramline.pipeline.plan import STORED_TILES, WORK_TILES, megabytes
+from gramline.pipeline.gram.plan import STORED_TILES, WORK_TILES, megabytes
 
 AT_REST_BYTES = 300_000_000  # a worker that has loaded its libraries; see docs/design-notes.md
 TILE_BYTES = int((WORK_TILES + STORED_TILES) * 8 * DEFAULT_BLOCK_ROWS**2)  # one thread, float64, default blocks

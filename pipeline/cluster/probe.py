@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-EVERYTHING = "gramline.pipeline.task"  # what a tile needs: kernels, numba, zarr
+EVERYTHING = "gramline.pipeline.gram.task"  # what a tile needs: kernels, numba, zarr
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -53,7 +53,7 @@ def write_note(place: str, text: str) -> dict[str, str]:
     name = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
     try:
         if _is_remote(place):
-            from gramline.pipeline.group_writer import write_group
+            from gramline.pipeline.storage.writer import write_group
 
             write_group(f"{place}/{name}", {"text": text}, {})
         else:
@@ -88,7 +88,7 @@ def read_notes(place: str, names: list[str], text: str, patience: float = 5.0) -
 
 def _read(place: str, name: str) -> str:
     if _is_remote(place):
-        from gramline.pipeline.array_group import read_group
+        from gramline.pipeline.storage.groups import read_group
 
         return str(read_group(f"{place}/{name}")[0]["text"])
     return (Path(place) / name).read_text("utf-8")
@@ -98,7 +98,7 @@ def remove_note(place: str, name: str) -> str:
     """Delete a note; the reason why not, or nothing."""
     try:
         if _is_remote(place):
-            from gramline.pipeline.group_writer import remove_group
+            from gramline.pipeline.storage.writer import remove_group
 
             remove_group(f"{place}/{name}")
         else:

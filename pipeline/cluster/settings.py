@@ -19,9 +19,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gramline.pipeline.cluster.addresses import DANGER, WAY_OUT, is_loopback
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.job_lines import JobLines
+from gramline.pipeline.executors.addresses import DANGER, WAY_OUT, is_loopback
+from gramline.pipeline.toml_lines import JobLines
 
 NEVER = "never"
 

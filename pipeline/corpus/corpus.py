@@ -20,12 +20,12 @@ from gramline.kernels.packing import Offsets, Packed
 from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.fingerprint import fingerprint
 from gramline.pipeline.corpus.flat import FlatCorpus, check_types, column_array, flatten, list_offsets
-from gramline.pipeline.corpus.labeling import label_columns, prior_column
+from gramline.pipeline.corpus.label_columns import label_columns, prior_column
 from gramline.pipeline.corpus.links import children_column, edges_column, links_column
 from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked, string_array
 from gramline.pipeline.corpus.pack import PACKED_TYPES, pack
+from gramline.pipeline.corpus.parquet import read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested, productions, single_tree
-from gramline.pipeline.corpus.storage import read_table, write_table
 from gramline.pipeline.corpus.tokens import TokenColumns, listed
 from gramline.pipeline.corpus.validation import check
 from gramline.pipeline.errors import CorpusError

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from gramline.pipeline.corpus.columns import ColumnTable
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.features import observe
 from gramline.pipeline.corpus.links import children_column, edges_column
 from gramline.pipeline.corpus.parses import Tree
+from gramline.pipeline.corpus.readers.columns import ColumnTable
+from gramline.pipeline.corpus.readers.features import observe
 from gramline.pipeline.corpus.saleslog_grammar import (
     FIRST_SYLLABLES,
     OUTSIDE,

@@ -10,13 +10,13 @@ from typing import Any
 
 from gramline.kernels.packing import Packed
 from gramline.learners.estimator import Learner
-from gramline.learners.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval import CrossValidation, assembled, cross_validate
-from gramline.pipeline.crossval_training import HeldOut
-from gramline.pipeline.folds import Folds
-from gramline.pipeline.job_folds import FoldSpec, joined
-from gramline.pipeline.nested import NestedSelection, select_nested
+from gramline.pipeline.crossval.fold_spec import FoldSpec, joined
+from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.nested import NestedSelection, select_nested
+from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate
 
 Settings = Sequence[Mapping[str, Any]]
 Predict = Callable[[Packed, Packed], list[list[str]]]  # training and test sequences -> labels of the test sequences

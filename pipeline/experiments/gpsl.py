@@ -13,12 +13,12 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.learners.blas_threads import one_blas_thread
-from gramline.learners.gaussian_process import GaussianProcessLabeler
-from gramline.learners.operator import DenseGram
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, has_crf, trained_tagger
+from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf, trained_tagger
 from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold, Source
 from gramline.pipeline.experiments.gpsl_figure import missing_labels_picture
 

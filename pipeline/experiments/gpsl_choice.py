@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gramline.learners.gaussian_process import GaussianProcessLabeler
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.pipeline.experiments.gpsl import flat
 from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from gramline.learners.operator import DenseGram
+from gramline.learners.arrays import Indices
+from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Run
 
 FOLDER = "gpstruct"
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

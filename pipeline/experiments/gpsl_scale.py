@@ -11,8 +11,8 @@ from time import perf_counter
 
 import numpy as np
 
-from gramline.learners.blas_threads import one_blas_thread
-from gramline.learners.gaussian_process import GaussianProcessLabeler
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.gpsl import MODELS, PUBLISHED_FOLDS, Paper, per_cent, present_sets
 from gramline.pipeline.experiments.gpsl_choice import fewest_wrong, loss

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Features, Packed, PackedSequences, Vocabulary
-from gramline.learners.viterbi import Codes, Floats, viterbi
+from gramline.learners.arrays import Codes, Floats
+from gramline.learners.chains.viterbi import viterbi
 
 
 @dataclass(frozen=True, eq=False)

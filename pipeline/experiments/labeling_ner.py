@@ -16,25 +16,25 @@ from scipy.stats import ttest_rel
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.priors import TabulatedPrior
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.blas_threads import one_blas_thread
-from gramline.learners.gaussian_process import GaussianProcessLabeler
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.kernel_zscore import KernelZScoreLabeler
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.learners.operator import DenseGram
-from gramline.pipeline.corpus.conll import read_conll
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval import grid
-from gramline.pipeline.crossval_training import HeldOut, fit_on_gram
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.folds import Folds, k_fold
+from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
+from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.conditional_random_field import (
+from gramline.pipeline.experiments.crf import (
     MISSING_NOTE,
     crf_marginals,
     crf_predictions,
     has_crf,
 )
 from gramline.pipeline.experiments.fold_trial import Method, Trial
-from gramline.pipeline.folds import Folds, k_fold
 
 FILE = "conll2002_es/esp.train.first300"
 PAPER = {  # accuracy, precision, recall, F1, three folds

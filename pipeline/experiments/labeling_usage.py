@@ -13,21 +13,21 @@ from functools import partial
 import numpy as np
 from scipy.stats import ttest_rel
 
-from gramline.kernels.labeling import PositionLabeling
+from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.kernels.trees.labeling import TreeLabeling
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.learners.operator import DenseGram
-from gramline.pipeline.corpus.conllu import read_conllu
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.readers.conllu import read_conllu
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.crossval import CrossValidation, assembled, cross_validate
+from gramline.pipeline.crossval.fold_spec import FoldSpec, joined
+from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.nested import NestedSelection, select_nested
+from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate
 from gramline.pipeline.experiments.base import ResultTable, Run
-from gramline.pipeline.folds import Folds
-from gramline.pipeline.job_folds import FoldSpec, joined
-from gramline.pipeline.nested import NestedSelection, select_nested
 
 OBSERVATION = Polynomial(degree=2, normalized=True)
 WEIGHTS = (1.0, 2.0, 4.0)  # c

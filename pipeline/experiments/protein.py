@@ -17,18 +17,18 @@ import numpy as np
 
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.estimator import Learner
-from gramline.learners.kernel_zscore import KernelZScoreLabeler
-from gramline.learners.labeling_perceptron import LabelingPerceptron
 from gramline.learners.metrics import evaluate
-from gramline.learners.operator import DenseGram
-from gramline.pipeline.build import build_gram
-from gramline.pipeline.corpus.conll import read_conll
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval import cross_validate, grid
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.folds import k_fold
+from gramline.pipeline.crossval.validate import cross_validate, grid
 from gramline.pipeline.experiments.amino_acids import blosum_kernel
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, crf_predictions, has_crf
-from gramline.pipeline.folds import k_fold
+from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
+from gramline.pipeline.gram.build import build_gram
 
 STRUCTURES = {"h": "helix", "e": "sheet", "_": "coil"}
 PUBLISHED_Q3 = 64.3  # that the notes of the data set quote, of neural networks on the same chains

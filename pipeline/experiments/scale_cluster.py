@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from gramline.pipeline.errors import ClusterError
-from gramline.pipeline.executors.dask_cluster import ONE_THREAD, DaskExecutor, connect
+from gramline.pipeline.executors.dask import ONE_THREAD, DaskExecutor, connect
 
 PATIENCE = 120.0  # seconds for all processes to start, on a busy machine
 LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")

@@ -18,24 +18,24 @@ import numpy as np
 
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.kernel_zscore import KernelZScoreLabeler
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.pipeline.build import compute_missing, create_or_open, plan_store
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.job import Job, JobData, Variant
+from gramline.pipeline.crossval.run import JobSettings, run_job
+from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.executors.dask_cluster import DaskExecutor
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.experiments.process_memory import peak_bytes
 from gramline.pipeline.experiments.scale_cluster import own_processes
-from gramline.pipeline.job import Job, JobData, Variant
-from gramline.pipeline.job_folds import FoldSpec
-from gramline.pipeline.job_run import JobSettings, run_job
+from gramline.pipeline.gram.build import compute_missing, create_or_open, plan_store
+from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.verify import check_tile
 from gramline.pipeline.reporting.run_report import write_run_report
-from gramline.pipeline.results import RunFolder
-from gramline.pipeline.store import TileStore
-from gramline.pipeline.stored_gram import StoredGram
-from gramline.pipeline.verify import check_tile
 
 KERNEL = SequenceLabeling(c=1.0, observation=Polynomial(degree=2, normalized=True))
 ROUNDS, FOLDS, CHECKED_TILES = 3, 5, 50

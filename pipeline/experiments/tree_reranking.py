@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.structures.subset_tree import SubsetTree
-from gramline.learners.operator import DenseGram
-from gramline.learners.ranking_perceptron import RankingPerceptron
-from gramline.pipeline.corpus.brackets import read_brackets
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.ranking import RankingPerceptron
+from gramline.pipeline.candidates.corpus import CandidateList, outcomes, propose, propose_held_out
+from gramline.pipeline.candidates.grammar import Grammar, Tree
+from gramline.pipeline.candidates.score import parse_score
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.experiments.base import ResultTable, Run
-from gramline.pipeline.parsing.candidates import CandidateList, outcomes, propose, propose_held_out
-from gramline.pipeline.parsing.grammar import Grammar, Tree
-from gramline.pipeline.parsing.score import parse_score
 
 KERNELS = (
     SubsetTree(decay=0.5),

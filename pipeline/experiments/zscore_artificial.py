@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed
-from gramline.learners.chain_labeler import ChainLabeler
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.zscore import ZScoreLabeler
+from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, crf_predictions, has_crf
+from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
 from gramline.pipeline.experiments.hidden_markov_model import HiddenMarkovModel
 
 FIGURE_SIZES = (5, 10, 20, 50, 100, 200)

@@ -16,20 +16,20 @@ import numpy as np
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.packing import Packed
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.kernel_zscore import KernelZScoreLabeler
-from gramline.learners.operator import DenseGram
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.token_features import feature_matrix
-from gramline.learners.zscore import Loss, ZScoreLabeler
-from gramline.pipeline.corpus.conll import read_conll
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
+from gramline.learners.zscore.labeler import Loss, ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval import CrossValidation, assembled, cross_validate, grid
-from gramline.pipeline.crossval_training import HeldOut, fit_on_gram
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.nested import select_nested
+from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
+from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate, grid
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, crf_predictions, has_crf
-from gramline.pipeline.folds import Folds
-from gramline.pipeline.job_folds import FoldSpec
-from gramline.pipeline.nested import select_nested
+from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
 
 FILE = "conll2002_es/esp.train.first300"
 FEATURES = {"S1": "words", "S2": "spelling"}

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.learners.layout import GramLayout
+from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.reporting.charts import picture
 from gramline.pipeline.reporting.markup import Markup, element
 

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from gramline.learners.metrics import evaluate
-from gramline.pipeline.descriptions import describe, setting_names
+from gramline.pipeline.crossval.descriptions import describe, setting_names
+from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.errors import RunError, StoreError
+from gramline.pipeline.files import write_whole
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.reporting.content import Report, Sentence, SettingRow, TileTimes
 from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
 from gramline.pipeline.reporting.page import page
-from gramline.pipeline.reporting.whole_file import write_whole
-from gramline.pipeline.results import RunFolder
-from gramline.pipeline.stored_gram import StoredGram
 
 NAME = "report.html"
 

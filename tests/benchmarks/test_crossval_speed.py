@@ -12,13 +12,13 @@ from time import perf_counter
 import pytest
 
 from gramline.kernels import Polynomial, SequenceLabeling
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.pipeline.build import build_gram
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.crossval import cross_validate, grid
-from gramline.pipeline.crossval_training import hide
-from gramline.pipeline.folds import k_fold
-from gramline.pipeline.stored_gram import StoredGram
+from gramline.pipeline.crossval.folds import k_fold
+from gramline.pipeline.crossval.training import hide
+from gramline.pipeline.crossval.validate import cross_validate, grid
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.stored import StoredGram
 
 SETTINGS = grid({"rounds": [3, 5, 8, 10], "average": [False, True]})
 SHARE = 0.35  # of the time of separate fits

@@ -15,8 +15,8 @@ import pytest
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from gramline.learners.gaussian_process import GaussianProcessLabeler
-from gramline.learners.operator import DenseGram
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline.experiments.gpsl import calibration_error
 
 AT_MOST = 60.0  # Cholesky factorisations per label

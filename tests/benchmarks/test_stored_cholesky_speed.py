@@ -16,11 +16,11 @@ import pytest
 from scipy.linalg import lapack
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline import Corpus, StoredGram, connect
-from gramline.pipeline.build import create_or_open
-from gramline.pipeline.executors.dask_cluster import DaskExecutor
-from gramline.pipeline.stored_cholesky import plan_factor
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.gram.build import create_or_open
+from gramline.pipeline.gram.cholesky import plan_factor
 
 RATE_SHARE = 0.35  # of LAPACK's flop rate per core
 WORKER_LIMIT = "1.5GB"

@@ -21,12 +21,12 @@ import pytest
 
 from gramline.kernels import Polynomial, SequenceLabeling
 from gramline.learners import LabelingPerceptron
-from gramline.learners.blas_threads import one_blas_thread
-from gramline.learners.layout import DEFAULT_BLOCK_ROWS
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
 from gramline.pipeline import Corpus, StoredGram, build_gram, connect
-from gramline.pipeline.build import create_or_open, plan_store
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.events import BuildFinished, Event, TileDone
+from gramline.pipeline.gram.build import create_or_open, plan_store
 
 KERNEL = SequenceLabeling(c=0.01, observation=Polynomial(degree=2))
 STREAM_SHARE = 0.5  # of a product from a warm memmap of the full matrix
@@ -192,7 +192,7 @@ def warm_up() -> None:
 
 
 def plan_store_peak(gram: StoredGram) -> int:
-    from gramline.pipeline.plan import plan_gram
+    from gramline.pipeline.gram.plan import plan_gram
 
     rows, cols = gram.store.block_bytes()
     itemsize = gram.dtype.itemsize

@@ -35,7 +35,7 @@ from gramline.learners import DenseGram, RankingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.parses import parse_brackets
 from gramline.pipeline.corpus.textfile import read_lines
-from gramline.pipeline.ranker import Ranker
+from gramline.pipeline.models.ranker import Ranker
 
 DATA = Path(os.environ.get("GRAMLINE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 TREEBANK = DATA / "wsj_sample" / "wsj_0001-0199.trees.gz"

@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from gramline.kernels import EmpiricalPrior, Gaussian, Identity, Linear, Polynomial, SequenceLabeling
 from gramline.kernels.packing import Packed
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.features import spelling
+from gramline.pipeline.corpus.readers.features import spelling
 
 LABELS = ("B", "I", "O")
 COPY_SHARES = {"spelling": 0.15, "identity": 0.2, "gappy": 0.06}

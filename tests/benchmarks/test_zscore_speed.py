@@ -18,16 +18,15 @@ import numpy as np
 import pytest
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.blas_threads import one_blas_thread
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.kernel_zscore import KernelZScoreLabeler, Precision
-from gramline.learners.operator import DenseGram
-from gramline.learners.zscore import ZScoreLabeler
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler, Precision
+from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline import Corpus, StoredGram
-from gramline.pipeline.build import create_or_open
-from gramline.pipeline.corpus.conll import read_conll
+from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.experiments.conditional_random_field import (
+from gramline.pipeline.experiments.crf import (
     MISSING_NOTE,
     has_crf,
     named_features,
@@ -35,6 +34,7 @@ from gramline.pipeline.experiments.conditional_random_field import (
     train_crf,
 )
 from gramline.pipeline.experiments.zscore_ner import FEATURES
+from gramline.pipeline.gram.build import create_or_open
 
 DATA = Path(os.environ.get("GRAMLINE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from chaos.undisturbed import BLOCK_ROWS, KERNEL
 
-from gramline.pipeline.build import build_gram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect
+from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.gram.build import build_gram
 
 
 def main(address: str, corpus: str, store: str, told: str) -> None:

@@ -17,8 +17,8 @@ from chaos.reliability import Ledger
 from chaos.undisturbed import Calm, learned, tiles
 
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.stored_gram import StoredGram
-from gramline.pipeline.verify import verify_gram
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.verify import verify_gram
 
 
 def flip(path: Path, draw: random.Random) -> None:

@@ -18,8 +18,8 @@ from chaos.reliability import Ledger
 from chaos.undisturbed import Calm, Disturber, worker_process
 
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect
-from gramline.pipeline.verify import verify_gram
+from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.gram.verify import verify_gram
 
 
 def send(number: signal.Signals) -> Callable[[TileDone], bool]:

@@ -11,10 +11,10 @@ from chaos.dask_processes import DaskProcesses
 from chaos.reliability import Ledger
 from chaos.undisturbed import Calm, Disturber, tiles
 
-from gramline.pipeline import strays
 from gramline.pipeline.errors import ClusterError
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect
+from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.storage import strays
 
 
 @pytest.mark.chaos

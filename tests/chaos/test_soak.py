@@ -21,12 +21,12 @@ from distributed import Scheduler
 from distributed.batched import BatchedSend
 
 from gramline.kernels import SequenceLabeling
-from gramline.pipeline.build import build_gram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect
+from gramline.pipeline.executors.dask import DaskExecutor, connect
 from gramline.pipeline.executors.worker_settings import SETTINGS
-from gramline.pipeline.verify import verify_gram
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.verify import verify_gram
 
 BLOCKS = 200  # 200 * 201 / 2 = 20,100 tiles
 KILL_EVERY = 6.0

@@ -13,12 +13,12 @@ from chaos.reliability import Ledger
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners import LabelingPerceptron
-from gramline.pipeline.build import build_gram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Event, Listener, TileDone, silent
 from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.stored_gram import StoredGram
-from gramline.pipeline.strays import sweep_partial
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.storage.strays import sweep_partial
 
 KERNEL = SequenceLabeling(c=0.7, gap=0.3)
 BLOCK_ROWS = 64

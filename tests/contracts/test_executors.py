@@ -19,7 +19,7 @@ EXECUTORS = ("inline", "threads", "dask")
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> Executor:
     if request.param == "dask":
-        from gramline.pipeline.executors.dask_cluster import DaskExecutor
+        from gramline.pipeline.executors.dask import DaskExecutor
 
         return DaskExecutor(request.getfixturevalue("dask_client"))
     return InlineExecutor(1 if request.param == "inline" else 2)

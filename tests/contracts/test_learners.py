@@ -16,15 +16,15 @@ from gramline.learners.catalogue import LEARNERS as CATALOGUE
 from gramline.learners.catalogue import find_learner, learner_from_state, make_learner
 from gramline.learners.errors import LabelError, LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
-from gramline.learners.gaussian_process import GaussianProcessLabeler
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.kernel_zscore import KernelZScoreLabeler
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.learners.operator import DenseGram
-from gramline.learners.zscore import ZScoreLabeler
-from gramline.pipeline.build import build_gram
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
+from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.model import Model
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.models.model import Model
 
 LEARNERS: list[Any] = [
     LabelingPerceptron(rounds=4),

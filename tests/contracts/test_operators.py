@@ -13,8 +13,8 @@ from tolerances import assert_close
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
-from gramline.learners.gaussian_process_covariance import ExactCovariance
-from gramline.learners.operator import CanHold, DenseGram, GramOperator
+from gramline.learners.gaussian_process.covariance import ExactCovariance
+from gramline.learners.operators.operator import CanHold, DenseGram, GramOperator
 from gramline.pipeline import Corpus, build_gram
 
 Make = Callable[[SequenceLabeling, Corpus, Corpus | None], GramOperator]

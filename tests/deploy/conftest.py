@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.stored_gram import StoredGram
+from gramline.pipeline.gram.stored import StoredGram
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PATIENCE = 240.0

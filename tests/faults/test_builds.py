@@ -14,8 +14,8 @@ from gramline.pipeline import StoredGram, build_gram
 from gramline.pipeline.errors import RunError, StoreError, TileFailedError
 from gramline.pipeline.events import Event, TileFailed
 from gramline.pipeline.executors.inline import InlineExecutor
-from gramline.pipeline.plan import TileTask
-from gramline.pipeline.tile_array import TileArray
+from gramline.pipeline.gram.plan import TileTask
+from gramline.pipeline.storage.tile_array import TileArray
 
 CORPUS = corpus(7)
 
@@ -121,7 +121,7 @@ def test_a_full_disk_ends_the_build_in_one_sentence(
 
 
 def test_a_full_disk_at_creation_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gramline.pipeline import packed_blocks
+    from gramline.pipeline.gram import packed_blocks
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

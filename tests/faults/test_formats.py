@@ -12,12 +12,12 @@ from forged import unsealed
 from gram_samples import KERNEL, chunks, corpus
 
 from gramline.learners import LabelingPerceptron
-from gramline.learners.operator import DenseGram
+from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
-from gramline.pipeline.corpus.storage import METADATA_KEY
+from gramline.pipeline.corpus.parquet import METADATA_KEY
+from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.errors import CorpusError, InputError, StoreError
-from gramline.pipeline.model import Model
-from gramline.pipeline.results import RunFolder
+from gramline.pipeline.models.model import Model
 
 CORPUS = corpus(5)
 

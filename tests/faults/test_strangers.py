@@ -11,9 +11,9 @@ from forged import resealed
 from gram_samples import KERNEL, corpus
 
 from gramline.pipeline import StoredGram, build_gram, verify_gram
-from gramline.pipeline.array_group import read_group
 from gramline.pipeline.errors import StoreError, TileCorruptError, TileFailedError
-from gramline.pipeline.group_writer import write_group
+from gramline.pipeline.storage.groups import read_group
+from gramline.pipeline.storage.writer import write_group
 
 
 @pytest.fixture

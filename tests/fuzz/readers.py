@@ -15,13 +15,13 @@ from fuzz.mutations import mutated
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.cv_job import prepare
-from gramline.pipeline.corpus.brackets import read_brackets
-from gramline.pipeline.corpus.conll import read_conll
-from gramline.pipeline.corpus.conllu import read_conllu
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.jsonl import read_jsonl
+from gramline.pipeline.corpus.readers.brackets import read_brackets
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.corpus.readers.conllu import read_conllu
+from gramline.pipeline.corpus.readers.jsonl import read_jsonl
+from gramline.pipeline.crossval.folds import from_file
 from gramline.pipeline.errors import InputError, RunError
-from gramline.pipeline.folds import from_file
 
 OURS = (InputError, RunError, KernelError, LearnerError)
 POSITION = re.compile(r":\d+\b|line \d+|structure \d+|fold \d+|entry \d+|node \d+")

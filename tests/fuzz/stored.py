@@ -20,14 +20,14 @@ from fuzz.readers import OURS, Tally
 from gramline.kernels import Identity, SequenceLabeling, SubsetTree, TreeLabeling
 from gramline.kernels.base import Kernel
 from gramline.learners import LabelingPerceptron, RankingPerceptron
-from gramline.learners.operator import DenseGram
-from gramline.pipeline.array_group import digest, open_group, read_attributes, write_arrays, write_attributes
-from gramline.pipeline.build import build_gram
+from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.model import Model
-from gramline.pipeline.ranker import Ranker
-from gramline.pipeline.stored_gram import StoredGram
-from gramline.pipeline.verify import verify_gram
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.verify import verify_gram
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.storage.groups import digest, open_group, read_attributes, write_arrays, write_attributes
 
 X = [["a", "b"], ["b", "c", "a"], ["c"], ["a", "a"]]
 Y = [["O", "B"], ["B", "O", "O"], ["B"], ["O", "O"]]

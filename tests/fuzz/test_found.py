@@ -13,23 +13,23 @@ from fuzz.readers import OPTIONS
 
 from gramline.kernels import SequenceLabeling, SubsetTree
 from gramline.learners import RankingPerceptron
-from gramline.learners.operator import DenseGram
-from gramline.pipeline.array_group import digest, open_group, read_attributes, write_arrays
-from gramline.pipeline.build import build_gram
+from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.corpus import textfile
-from gramline.pipeline.corpus.conll import read_conll
-from gramline.pipeline.corpus.conllu import read_conllu
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.jsonl import read_jsonl
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.corpus.readers.conllu import read_conllu
+from gramline.pipeline.corpus.readers.jsonl import read_jsonl
+from gramline.pipeline.crossval.folds import from_file
+from gramline.pipeline.crossval.grid import expand
 from gramline.pipeline.errors import CorpusError, InputError, StoreError
-from gramline.pipeline.folds import from_file
-from gramline.pipeline.group_writer import write_group
-from gramline.pipeline.job_grid import expand
-from gramline.pipeline.job_lines import JobLines
-from gramline.pipeline.model import Model
-from gramline.pipeline.ranker import Ranker
-from gramline.pipeline.stored_gram import StoredGram
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.storage.groups import digest, open_group, read_attributes, write_arrays
+from gramline.pipeline.storage.writer import write_group
+from gramline.pipeline.toml_lines import JobLines
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

@@ -1,4 +1,4 @@
-"""Who may import whom: what the layers contract of import-linter cannot say."""
+"""What the contracts of import-linter (in pyproject.toml) cannot say of imports."""
 
 from __future__ import annotations
 
@@ -8,20 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("kernels", "learners", "pipeline")
-DASK = {f"pipeline/executors/{name}.py" for name in ("dask_cluster", "dask_places", "dask_arrays")}
-ONLY_IN = {
-    "numba": {"kernels/_jit.py"},
-    "zarr": {"pipeline/array_group.py", "pipeline/group_places.py", "pipeline/group_writer.py"},
-    "obstore": {"pipeline/object_store.py"},
-    "dask": DASK,
-    "distributed": DASK,
-    "dask_jobqueue": {"pipeline/executors/dask_places.py"},
-    "cryptography": {"pipeline/cluster/certificates.py"},
-}
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}
 
 
@@ -44,12 +32,6 @@ def _roots(path: Path) -> Iterator[str]:
 
 def test_there_is_something_to_check() -> None:
     assert len(shipped_files()) > 20
-
-
-@pytest.mark.parametrize("library", ONLY_IN)
-def test_one_file_per_outside_library(library: str) -> None:
-    users = {str(path.relative_to(ROOT)) for path in shipped_files() if library in imported_roots(path)}
-    assert users <= ONLY_IN[library]
 
 
 def test_nothing_that_is_opened_can_run_code() -> None:

@@ -65,7 +65,7 @@ def test_the_job_file_of_the_guide_runs(
 
 
 def test_the_guide_knows_every_table_of_a_job_file() -> None:
-    from gramline.pipeline.cli.job_file import TABLES
+    from gramline.pipeline.cli.job_file.file import TABLES
 
     guide = (ROOT / "docs" / "jobs.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `\[([a-z]+)\]` \| (.*) \|$", guide, flags=re.MULTILINE))

@@ -15,14 +15,14 @@ from oracles.packed_structures import pack_nodes
 from oracles.tree_labeling import tree_gram
 from tolerances import assert_close
 
-import gramline.kernels.column_chunks as column_chunks
+import gramline.kernels.tiles as column_chunks
 from gramline.kernels import DagLabeling, SequenceLabeling, Substitution, TabulatedPrior, TreeLabeling
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
 from gramline.kernels.dags import labeling as dags
 from gramline.kernels.dags import labeling_loops as dag_loops
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.labeling import PositionLabeling, prior_table
+from gramline.kernels.marginalized import PositionLabeling, prior_table
 from gramline.kernels.packing import Packed
 from gramline.kernels.trees import labeling as trees
 from gramline.kernels.trees import labeling_loops as tree_loops

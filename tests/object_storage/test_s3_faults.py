@@ -9,8 +9,9 @@ import pytest
 from gram_samples import KERNEL, ScriptedExecutor, corpus
 from object_storage.faulty_proxy import Fault, Proxy
 
-from gramline.pipeline import StoredGram, append_gram, build_gram, object_store, verify_gram
+from gramline.pipeline import StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.errors import StorageUnavailableError, StoreError, TileCorruptError, TileFailedError
+from gramline.pipeline.storage import object_store
 
 CORPUS = corpus(4)
 DOCUMENTS = ("tiles/zarr.json", "zarr.json")

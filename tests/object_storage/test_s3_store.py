@@ -16,15 +16,15 @@ from object_storage.s3_server import ACCESS, SECRET
 
 from gramline.learners import LabelingPerceptron
 from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
-from gramline.pipeline.build import plan_store
 from gramline.pipeline.cli.main import run
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.executors.attempt import attempt
-from gramline.pipeline.model import Model
-from gramline.pipeline.object_store import folders, open_bucket
-from gramline.pipeline.store import TileStore
-from gramline.pipeline.stray_segments import sweep_segments
-from gramline.pipeline.task import compute_tile
+from gramline.pipeline.gram.build import plan_store
+from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.stray_segments import sweep_segments
+from gramline.pipeline.gram.task import compute_tile
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.storage.object_store import folders, open_bucket
 
 CORPUS = corpus(8)
 
@@ -80,7 +80,7 @@ def test_of_two_creators_one_wins_and_both_end_well(
     url: str, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second one creates the whole store, and fills it, while the first is about to store the root document."""
-    from gramline.pipeline import group_writer
+    from gramline.pipeline.storage import writer as group_writer
 
     put, others = group_writer.put, []
 
@@ -128,7 +128,7 @@ def test_of_appends_at_once_none_is_lost(url: str) -> None:
 def test_what_a_killed_append_left_is_swept(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build_gram(KERNEL, CORPUS, url, block_rows=10)
     with monkeypatch.context() as patched:
-        patched.setattr("gramline.pipeline.store.write_attributes", lambda *_: 1 / 0)
+        patched.setattr("gramline.pipeline.gram.store.write_attributes", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             append_gram(url, corpus(3, seed=5))
     whole = append_gram(url, corpus(3, seed=5)).to_numpy()

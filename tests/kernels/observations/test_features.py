@@ -13,7 +13,7 @@ from tolerances import assert_close
 from gramline.kernels import Gaussian, Identity, Linear, Polynomial
 from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.observations import product_loops, products
-from gramline.kernels.observations.gathering import GatheredStrips
+from gramline.kernels.observations.codes import GatheredStrips
 from gramline.kernels.packing import Features, PackedSequences
 
 

@@ -7,7 +7,7 @@ from tolerances import assert_close
 
 from gramline.kernels import Identity, SequenceLabeling, Substitution
 from gramline.kernels.errors import KernelParameterError, PackingError
-from gramline.kernels.observations import observation_loops
+from gramline.kernels.observations import code_loops as observation_loops
 
 MATRIX = [[4.0, -1.0, 0.0], [-1.0, 5.0, -2.0], [0.0, -2.0, 0.0]]
 

@@ -10,9 +10,10 @@ from tolerances import assert_close
 
 from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
-from gramline.kernels.labeling import prior_table
+from gramline.kernels.marginalized import prior_table
 from gramline.kernels.packing import frozen
-from gramline.kernels.sequences import labeling, labeling_loops, matching_loops
+from gramline.kernels.sequences import labeling, matching_loops
+from gramline.kernels.sequences import sweep_loops as labeling_loops
 
 NEGATIVE_LABEL_KERNEL = [[2.0, -1.0, 0.0], [-1.0, 1.0, -0.5], [0.0, -0.5, 1.0]]
 
@@ -203,7 +204,7 @@ def test_strips_of_many_structures(gap, monkeypatch):
     kernel = SequenceLabeling(0.8, gap)
     whole = kernel.gram(packed)
     for size in (1, 8 * 17 * 4, 8 * 17 * 9):
-        monkeypatch.setattr("gramline.kernels.labeling.STRIP_BYTES", size)
+        monkeypatch.setattr("gramline.kernels.marginalized.STRIP_BYTES", size)
         assert_close(kernel.gram(packed), whole)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.hidden_markov_perceptron import HiddenMarkovPerceptron
-from gramline.learners.kernel_zscore import KernelZScoreLabeler
-from gramline.learners.zscore import ZScoreLabeler
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
+from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline import KernelLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.model import Model
+from gramline.pipeline.models.model import Model
 
 KERNEL = SequenceLabeling(c=0.5)
 CASES = {  # options of fit, the same learner, what it learns from

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.pipeline.array_group import COMPRESSIONS
-from gramline.pipeline.cli import job_types
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.pipeline.cli.job_file import types as job_types
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval import cross_validate, grid
-from gramline.pipeline.results import RunFolder
-from gramline.pipeline.spec import DTYPES
-from gramline.pipeline.stored_gram import StoredGram
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.validate import cross_validate, grid
+from gramline.pipeline.gram.spec import DTYPES
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.storage.groups import COMPRESSIONS
 
 JOB = """
 [corpus]

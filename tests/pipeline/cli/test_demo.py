@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gramline.pipeline.model import Model
-from gramline.pipeline.stored_gram import StoredGram
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models.model import Model
 
 
 def test_the_whole_way_and_again(gramline: Any, tmp_path: Path, dask_client: Any) -> None:

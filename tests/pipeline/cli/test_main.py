@@ -15,10 +15,10 @@ import pytest
 from gramline.kernels.errors import KernelOverflowError
 from gramline.learners.errors import LearnerParameterError
 from gramline.pipeline.cli import main
-from gramline.pipeline.cli.failures import understood
+from gramline.pipeline.cli.terminal.failures import understood
 from gramline.pipeline.errors import ClusterError, InputError, RunError, TileFailedError
-from gramline.pipeline.object_store import storage_error
-from gramline.pipeline.system_advice import ADVICE
+from gramline.pipeline.files import ADVICE
+from gramline.pipeline.storage.object_store import storage_error
 
 
 def _every_command(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -107,7 +107,11 @@ def test_wrong_usage_is_one_line_and_exit_code_2(gramline: Any, arguments: list[
     ("error", "line", "code"),
     [
         (InputError("a\n  b"), "a b", 2),
-        (KernelOverflowError("too large", 1, 2), "too large", 2),
+        (
+            KernelOverflowError("a value", 1, 2, "float64", "lower c"),
+            "a value between structure 1 and structure 2 does not fit float64; lower c",
+            2,
+        ),
         (LearnerParameterError("no"), "no", 2),
         (RunError("failed"), "failed", 1),
         (ClusterError("lost"), "lost", 1),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gramline.pipeline.candidates.score import parse_score
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.parsing.score import parse_score
 
 VERBS, NOUNS = ["saw", "met", "heard"], ["man", "dog", "friend", "park"]
 

@@ -18,13 +18,13 @@ from gramline.kernels.observations.features import Linear
 from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.kernels.trees.labeling import TreeLabeling
 from gramline.learners.errors import LearnerParameterError
-from gramline.learners.labeling_perceptron import LabelingPerceptron
-from gramline.learners.ranking_perceptron import RankingPerceptron
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline import StoredGram, build_gram
-from gramline.pipeline.array_group import read_attributes
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.labeler import KernelLabeler
+from gramline.pipeline.models.labeler import KernelLabeler
+from gramline.pipeline.storage.groups import read_attributes
 
 LABELED = {"trees": "tree-labeling", "dags": "dag-labeling"}
 WHOLE = {"parses": "subset-tree", "tagged": "tagging"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gramline.pipeline.cluster.serve import n_wanted
 from gramline.pipeline.cluster.settings import Local, Slurm, Ssh, load_settings
-from gramline.pipeline.cluster.standing import n_wanted
 from gramline.pipeline.errors import InputError
 
 SHIPPED = sorted((Path(__file__).parents[3] / "deploy").glob("*/cluster.toml"))
@@ -101,7 +101,7 @@ EXPOSED = [
 
 @pytest.mark.parametrize("text", EXPOSED)
 def test_plain_text_on_a_network_is_refused_before_anything_starts(tmp_path: Path, text: str) -> None:
-    from gramline.pipeline.executors.dask_places import opened
+    from gramline.pipeline.cluster.places import opened
 
     settings = load(tmp_path, text)
     with pytest.raises(InputError, match=r"runs code as you; name the folder of certificates.*--insecure-plain-text"):
@@ -113,7 +113,7 @@ def test_plain_text_on_a_network_is_refused_before_anything_starts(tmp_path: Pat
 
 
 def test_certificates_that_are_not_there(tmp_path: Path) -> None:
-    from gramline.pipeline.executors.dask_places import opened
+    from gramline.pipeline.cluster.places import opened
 
     settings = load(tmp_path, '[local]\n[tls]\nfolder = "certs"\n')
     with pytest.raises(InputError, match=r"ca\.pem is not there; make the certificates"), opened(settings):

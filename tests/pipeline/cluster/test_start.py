@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from gramline.pipeline.cluster import standing
+from gramline.pipeline.cluster import places as dask_places
+from gramline.pipeline.cluster import serve as standing
 from gramline.pipeline.cluster.certificates import make_certificates
 from gramline.pipeline.cluster.settings import ClusterSettings, Local
 from gramline.pipeline.errors import ClusterError
-from gramline.pipeline.executors import dask_places
 
 PATIENCE = 120.0
 SETTINGS = """

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gramline.pipeline.build import choose_executor
 from gramline.pipeline.cli.main import run
 from gramline.pipeline.errors import ClusterError, InputError
-from gramline.pipeline.executors.dask_cluster import DaskExecutor, connect
+from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.gram.build import choose_executor
 
 ELSEWHERE = "tcp://192.0.2.1:8786"  # an address kept for examples
 

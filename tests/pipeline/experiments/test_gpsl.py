@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gramline.learners.gaussian_process import GaussianProcessLabeler
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.conditional_random_field import has_crf
+from gramline.pipeline.experiments.crf import has_crf
 from gramline.pipeline.experiments.gpsl_choice import fewest_wrong
 from gramline.pipeline.experiments.gpsl_data import Source
 from gramline.pipeline.experiments.record import Record, save_record

@@ -11,7 +11,7 @@ from gramline.kernels.observations.features import Polynomial
 from gramline.pipeline.experiments import labeling_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.conditional_random_field import MISSING_NOTE, crf_marginals, has_crf
+from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_marginals, has_crf
 from gramline.pipeline.experiments.fold_trial import Trial
 from gramline.pipeline.experiments.hidden_markov_model import HiddenMarkovModel
 
@@ -111,7 +111,7 @@ def test_nested_choice_sees_only_inner_folds() -> None:
     def answers(on_outer: bool) -> list[tuple[int, bool]]:
         return [(fold, on_outer == (fold < len(trial.outer))) for fold in range(len(trial.folds))]
 
-    from gramline.pipeline.crossval_training import HeldOut
+    from gramline.pipeline.crossval.training import HeldOut
     from gramline.pipeline.experiments.fold_trial import Method
 
     rows = []

@@ -8,7 +8,7 @@ import pytest
 
 from gramline.pipeline.experiments.catalogue import EXPERIMENTS
 from gramline.pipeline.experiments.record import load_records
-from gramline.pipeline.reporting.results_page import MARKED, page_text
+from gramline.pipeline.experiments.results_page import MARKED, page_text
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "docs" / "results"

@@ -1,0 +1,231 @@
+"""What the position labeling kernels share: parameters, prior, marginal factor, and the walk over a tile in strips.
+
+    K(tau,t,a,b) = G(tau,t) P'(a|tau) P(b|t) ky(a,b)          G = c^2 kx (1+U') (1+D')          kap = c^2 kx (P'^T ky P)
+
+A family (sequences, trees, DAGs) adds only its `Recursion`: how U' and D' follow from kap.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gramline.kernels.base import Kernel, Tile, overflow, tile_memory
+from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
+from gramline.kernels.marginalized_loops import mirror, multiply_marginals
+from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.packing import Floats, Offsets, Packable, Packed, frozen
+from gramline.kernels.parameters import Matrix, as_matrix, require_positive
+from gramline.kernels.priors import Prior
+
+STRIP_BYTES = 1 << 20  # kx of one strip: with as much again for 1 + U' it stays in the cache between the sweeps
+EIGENVALUE_TOLERANCE = 1e-10
+SMALLEST_WEIGHT = 1e-150  # of c: everything is a multiple of c^2
+
+
+class Recursion(Protocol):
+    """U' and D' of one tile, prepared once (masks, orders); run strip by strip."""
+
+    def run(self, first: int, last: int, kx: Floats, weights: Floats, factor: float, out: Tile) -> bool:
+        """Write G of row structures first..last-1 against all columns into `out`; True if every value is finite.
+
+        `kx` and `weights` have the shape of `out`; kap = factor * weights (`weights` is `kx` under a uniform prior)
+        and G = c^2 kx (1+U') (1+D').
+        """
+        ...
+
+
+class PositionLabeling(Kernel):
+    """A marginalized labeling kernel between positions; a subclass is a frozen dataclass with these fields."""
+
+    per_position: ClassVar[bool] = True
+
+    c: float
+    observation: ObservationKernel
+    prior: Prior
+    label_kernel: Matrix | None
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        object.__setattr__(self, "c", require_positive(self.c, f"{kind}.c"))
+        if not SMALLEST_WEIGHT <= self.c <= 1 / SMALLEST_WEIGHT:
+            raise KernelParameterError(
+                f"{kind}.c must be between {SMALLEST_WEIGHT:g} and {1 / SMALLEST_WEIGHT:g}, got {self.c:g}: "
+                "float64 does not hold its square"
+            )
+        if not isinstance(self.observation, ObservationKernel):
+            raise KernelParameterError(
+                f"{kind}.observation must be an observation kernel such as Identity(), got {self.observation!r}"
+            )
+        if not isinstance(self.prior, Prior):
+            raise KernelParameterError(f"{kind}.prior must be a prior such as UniformPrior(), got {self.prior!r}")
+        if self.label_kernel is not None:
+            object.__setattr__(self, "label_kernel", as_label_kernel(self.label_kernel, f"{kind}.label_kernel"))
+
+    @abstractmethod
+    def recursion(self, rows: Packed, cols: Packed) -> Recursion:
+        """The continuation sums between two prepared corpora."""
+
+    def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
+        packed = super().prepare(packed, like)
+        if self.label_kernel is not None and len(self.label_kernel) != packed.n_labels:
+            raise PackingError(
+                f"{type(self).__name__}.label_kernel compares {len(self.label_kernel)} labels, but the corpus has "
+                f"{packed.n_labels}; give a row and a column per label (in Python they can be fixed with labels=)"
+            )
+        return replace(packed, codes=self.observation.encode(packed), prior=self.prior.resolve(packed, like))
+
+    def check_prepared(self, packed: Packed) -> None:
+        super().check_prepared(packed)
+        self.observation.check_codes(packed)
+
+    def label_matrix(self) -> Floats | None:
+        return None if self.label_kernel is None else np.array(self.label_kernel)
+
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
+        n_cols = cols.n_positions
+        out = tile_memory(rows.n_positions, n_cols, dtype, memory)
+        observed = self.observation.strips(rows, cols)
+        recursion = self.recursion(rows, cols)
+        marginals = Marginals(rows, cols, self.label_matrix())
+        factor = self.c**2 * marginals.factor
+        strips = list(strips_of(rows.starts, n_cols))
+        longest = max((int(rows.starts[last] - rows.starts[first]) for first, last in strips), default=0)
+        kx = np.empty((longest, n_cols))
+        weights = kx if marginals.is_uniform else np.empty_like(kx)
+        for first, last in strips:
+            low, high = int(rows.starts[first]), int(rows.starts[last])
+            observed.fill(low, high, kx[: high - low])
+            marginals.weigh(low, high, kx, weights)
+            done = recursion.run(first, last, kx[: high - low], weights[: high - low], factor, out[low:high])
+            if not done:
+                raise self.overflow_in(rows, cols, (first, last), out.dtype)
+        if is_same(rows, cols):
+            mirror(out)
+        return out[:, :n_cols]
+
+    def diagonal(self, packed: Packed) -> Floats:
+        result = np.empty(packed.n_positions)
+        for number in range(len(packed)):
+            one = packed.structures(number, number + 1)
+            result[packed.starts[number] : packed.starts[number + 1]] = self.tile(one, one).diagonal()
+        return result
+
+    def full(self, corpus: Packable | Packed, other: Packable | Packed | None = None) -> Floats:
+        """K(tau,t,a,b) between all positions and labels, shape (n, m, n_labels, n_labels): for looking, small data."""
+        rows, cols = self.prepared_pair(corpus, other)
+        cols = rows if cols is None else cols
+        label_kernel = self.label_matrix()
+        ky = np.eye(rows.n_labels) if label_kernel is None else label_kernel
+        row_prior, col_prior = prior_table(rows), prior_table(cols)
+        marginals = np.einsum("ra,cb,ab->rcab", row_prior, col_prior, ky)
+        result: Floats = self.tile(rows, cols)[:, :, None, None] * marginals
+        return result
+
+    def overflow_in(
+        self, rows: Packed, cols: Packed, strip: tuple[int, int], dtype: np.dtype[Any]
+    ) -> KernelOverflowError:
+        """The error naming the first pair of row structures strip[0]..strip[1]-1 with a column that does not fit.
+
+        Pairs are tried one by one, so that none is blamed for its neighbour in the strip.
+        """
+        advice = "lower c, normalize the observation kernel (normalized=True) or use shorter structures"
+        if dtype == np.float32:
+            advice += ", or store the tiles as float64"
+        pairs = list(product(range(*strip), range(len(cols))))
+        guilty = pairs[0]
+        if len(pairs) > 1:
+            guilty = next((pair for pair in pairs if not self._fits(rows, cols, pair, dtype)), guilty)
+        return overflow(self, *guilty, dtype, advice)
+
+    def _fits(self, rows: Packed, cols: Packed, pair: tuple[int, int], dtype: np.dtype[Any]) -> bool:
+        row, col = pair
+        try:
+            self.tile(rows.structures(row, row + 1), cols.structures(col, col + 1), dtype)
+        except KernelOverflowError:
+            return False
+        return True
+
+
+class Marginals:
+    """P'^T ky P between the positions of two corpora: one number when both priors are uniform, else left . right.
+
+    Its arrays are read-only whatever they were made of: compiled loops have one version for all of them.
+    """
+
+    def __init__(self, rows: Packed, cols: Packed, label_kernel: Floats | None) -> None:
+        self.is_uniform = rows.prior is None and cols.prior is None
+        self.factor = 1.0
+        self.left = self.right = frozen(np.empty((0, 0)), np.float64)  # (n_rows, n_labels) and (n_cols, n_labels)
+        if not self.is_uniform:
+            left = prior_table(rows)
+            self.left = frozen(left if label_kernel is None else left @ label_kernel, np.float64)
+            self.right = frozen(prior_table(cols), np.float64)
+        elif label_kernel is None:
+            self.factor = 1.0 / rows.n_labels
+        else:
+            self.factor = float(label_kernel.sum()) / rows.n_labels**2
+
+    @cached_property
+    def by_label(self) -> Floats:
+        """`right` with a line per label, shape (n_labels, n_cols)."""
+        return frozen(self.right.T, np.float64)
+
+    def weigh(self, low: int, high: int, kx: Floats, weights: Floats) -> None:
+        """weights = kx * (P'^T ky P) for row positions low..high-1; nothing to do when uniform."""
+        if not self.is_uniform:
+            multiply_marginals(self.left[low:high], self.by_label, kx, weights)
+
+
+def prior_table(packed: Packed) -> Floats:
+    """P(y|x) of a prepared corpus, also when it is uniform; shape (n, n_labels)."""
+    if packed.prior is not None:
+        return packed.prior
+    return np.full((packed.n_positions, packed.n_labels), 1.0 / packed.n_labels)
+
+
+def as_label_kernel(value: object, what: str) -> Matrix:
+    """A symmetric positive semidefinite matrix as nested tuples."""
+    matrix = as_matrix(value, what)
+    array = np.array(matrix)
+    if not array.size:
+        raise KernelParameterError(f"{what} is empty; give one row and column per label")
+    if not np.allclose(array, array.T, rtol=1e-12, atol=0):
+        raise KernelParameterError(f"{what} is not symmetric; a label kernel must be")
+    eigenvalues = np.linalg.eigvalsh(array)
+    if eigenvalues[0] < -EIGENVALUE_TOLERANCE * max(abs(eigenvalues[-1]), abs(eigenvalues[0])):
+        raise KernelParameterError(
+            f"{what} is not positive semidefinite (smallest eigenvalue {eigenvalues[0]:.6g}); "
+            "add that much to its diagonal, or use another label kernel"
+        )
+    return matrix
+
+
+def strips_of(starts: Offsets, n_cols: int) -> Iterator[tuple[int, int]]:
+    """Consecutive groups (first, last) of whole row structures, each of about STRIP_BYTES of kx."""
+    positions = max(1, STRIP_BYTES // (8 * max(1, n_cols)))
+    first, n_structures = 0, len(starts) - 1
+    while first < n_structures:
+        last = int(np.searchsorted(starts, starts[first] + positions, side="right")) - 1
+        last = min(max(last, first + 1), n_structures)
+        yield first, last
+        first = last
+
+
+def is_same(rows: Packed, cols: Packed) -> bool:
+    """Whether both sides hold the same structures, so that the tile is a diagonal one."""
+    if rows is cols:
+        return True
+    if len(rows) != len(cols) or not np.array_equal(rows.symbols, cols.symbols):
+        return False
+    left, right = rows.arrays(), cols.arrays()
+    # equal symbols are equal observations, so features need no look; labels and the unread table decide nothing
+    names = {name for name in left.keys() | right.keys() if not name.startswith("feature_")} - {"labels", "table"}
+    return all(name in left and name in right and np.array_equal(left[name], right[name]) for name in names)

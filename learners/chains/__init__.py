@@ -1,0 +1,1 @@
+"""Label chains: Viterbi, ties, and the moments of all label paths."""

@@ -1,0 +1,114 @@
+"""What all chain labelers share once they can score positions: decoding, path scores, and how unusual a labeling is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from itertools import pairwise
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from scipy.special import erfc
+
+from gramline.kernels.packing import MISSING, Packable, Packed
+from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.chains.moments import path_moments
+from gramline.learners.chains.viterbi import path_scores, viterbi
+from gramline.learners.errors import LabelError
+from gramline.learners.estimator import Learner
+from gramline.learners.labels import Labels, decode_labels
+from gramline.learners.operators.checks import check_cross
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.token_features import label_names, packed_sequences
+
+Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads
+
+
+class ChainLabeler(Learner):
+    """score(x, y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]; predicts the best path."""
+
+    transition_: Floats  # T, [previous][current]
+    label_names_: tuple[str, ...]
+
+    @abstractmethod
+    def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
+        """S, shape (n_positions, n_labels), and the starts of the structures."""
+
+    def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats | None, Offsets]:
+        """S, how large the numbers were that were summed into each row of it (None: only equal scores tie), starts."""
+        scores, starts = self._emissions(evidence)
+        return scores, None, starts
+
+    def decision_scores(self, evidence: Evidence) -> Floats:
+        """Emission scores S of every position, shape (n_positions, n_labels)."""
+        return self._emissions(evidence)[0]
+
+    def predict(self, evidence: Evidence) -> list[list[str]]:
+        """The best label path of every structure; the lowest label wins a tie."""
+        scores, sizes, starts = self._sized_emissions(evidence)
+        path, _ = viterbi(scores, self.transition_, starts, sizes)
+        return decode_labels(path, self.label_names_, np.diff(starts))
+
+    def score_paths(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
+        """Scores of the given label paths (those the corpus carries when none are given), shape (n_structures,)."""
+        scores, starts = self._emissions(evidence)
+        return path_scores(scores, self.transition_, starts, self._codes(evidence, labels, starts))
+
+    def z_scores(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
+        """(score - mean) / standard deviation over all label paths of each structure, shape (n_structures,).
+
+        0 where all paths score the same.
+        """
+        scores, starts = self._emissions(evidence)
+        reached = path_scores(scores, self.transition_, starts, self._codes(evidence, labels, starts))
+        mean, variance = path_moments(scores, self.transition_, starts)
+        # a variance of rounding size is a constant score
+        size = np.abs(scores).max(initial=0.0) + np.abs(self.transition_).max(initial=0.0)
+        varies = variance > (1e-12 * size) ** 2
+        return np.where(varies, (reached - mean) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+
+    def p_values(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
+        """Part of all label paths that score at least as high, by the normal approximation, shape (n_structures,)."""
+        tail: Floats = erfc(self.z_scores(evidence, labels) / sqrt(2.0)) / 2.0
+        return tail
+
+    def _codes(self, evidence: Evidence, labels: Labels | None, starts: Offsets) -> Codes:
+        """One known label code per position."""
+        code_of = {name: code for code, name in enumerate(self.label_names_)}
+        structures: list[Any]
+        if labels is not None:
+            structures = list(labels)
+        elif hasattr(evidence, "matmul"):
+            raise LabelError("a Gram matrix carries no labels; give the label paths to score")
+        else:
+            structures = _own_labels(packed_sequences(evidence))
+        if [0 if path is None else len(path) for path in structures] != np.diff(starts).tolist():
+            raise LabelError("the label paths do not have one label per position of each structure")
+        flat: list[Any] = [label for path in structures for label in path or ()]
+        for position, label in enumerate(flat):
+            if label not in code_of:
+                structure = int(np.searchsorted(starts, position, side="right")) - 1
+                raise LabelError(
+                    f"structure {structure}, position {position - int(starts[structure])} has the label {label!r}, "
+                    f"which the model does not know; it knows {', '.join(self.label_names_)}"
+                )
+        return np.array([code_of[label] for label in flat], np.int32)
+
+
+def _own_labels(packed: Packed) -> list[list[str | None]]:
+    names: list[str | None] = [*label_names(packed), None]  # the last one is what MISSING = -1 picks
+    assert MISSING == -1
+    flat = [names[code] for code in packed.labels]
+    bounds = packed.starts.tolist()
+    return [flat[first:last] for first, last in pairwise(bounds)]
+
+
+def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -> tuple[Floats, Offsets]:
+    """G(train, new)^T @ weights, shape (n_columns, n_labels), and the starts of the new structures."""
+    check_cross(cross, len(weights), names)
+    return cross.matmul(weights, transpose=True), cross.layout.cols.structure_starts
+
+
+def is_gram(evidence: Packable | Packed | GramOperator) -> bool:
+    """Whether this is an operator rather than a corpus."""
+    return hasattr(evidence, "matmul")

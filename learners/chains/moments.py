@@ -1,0 +1,141 @@
+"""Moments of a chain score over all label paths, equally likely: closed forms, no dynamic programming (Z-score).
+
+phi(x, y) = [emission counts sum_k f_k[q] [y_k = p] ; transition counts (a -> b)]; labels are i.i.d. uniform.
+n = number of labels; sums over sequences are written without an index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.chains.viterbi import structure_sums
+
+
+@dataclass(frozen=True, eq=False)
+class ChainStatistics:
+    """What the Z-score needs to know of labels and sequence lengths, N positions in total."""
+
+    codes: Codes  # label of each position, shape (N,)
+    starts: Offsets  # shape (n_sequences + 1,)
+    n_labels: int
+
+    @cached_property
+    def is_in(self) -> Floats:
+        """s_in: 0 at the first position of each sequence, else 1."""
+        return follows(self.starts).astype(np.float64)
+
+    @cached_property
+    def is_out(self) -> Floats:
+        """s_out: 0 at the last position of each sequence, else 1."""
+        return np.append(self.is_in[1:], 0.0) if len(self.codes) else np.zeros(0)
+
+    @property
+    def n_transitions(self) -> int:
+        """M1 = sum of m - 1."""
+        return int(np.maximum(np.diff(self.starts) - 1, 0).sum())
+
+    @property
+    def n_links(self) -> int:
+        """M2 = sum of max(m - 2, 0): pairs of neighbouring transitions."""
+        return int(np.maximum(np.diff(self.starts) - 2, 0).sum())
+
+    @cached_property
+    def transition_excess(self) -> Floats:
+        """B_ab = #(a -> b) - M1 / n^2, shape (n, n)."""
+        counts = np.zeros((self.n_labels, self.n_labels))
+        inner = np.flatnonzero(self.is_in)
+        np.add.at(counts, (self.codes[inner - 1], self.codes[inner]), 1.0)
+        return counts - self.n_transitions / self.n_labels**2
+
+    def right_hand_sides(self) -> Floats:
+        """[Yc | s_in | s_out] with Yc = onehot(y) - 1/n, shape (N, n + 2)."""
+        sides = np.full((len(self.codes), self.n_labels + 2), -1.0 / self.n_labels)
+        sides[np.arange(len(self.codes)), self.codes] += 1.0
+        sides[:, -2] = self.is_in
+        sides[:, -1] = self.is_out
+        return sides
+
+
+def follows(starts: Offsets) -> NDArray[np.bool_]:
+    """True where a position has a predecessor in its sequence, shape (N,)."""
+    inner = np.ones(int(starts[-1]), bool)
+    inner[starts[:-1][np.diff(starts) > 0]] = False
+    return inner
+
+
+@dataclass(frozen=True)
+class TransitionSums:
+    """Centred sums of a transition matrix T."""
+
+    columns: Floats  # u_b = sum_a T_ab - tot/n
+    rows: Floats  # v_a = sum_b T_ab - tot/n
+    total: float
+
+    @classmethod
+    def of(cls, transition: Floats) -> TransitionSums:
+        total = float(transition.sum())
+        share = total / len(transition)
+        return cls(transition.sum(axis=0) - share, transition.sum(axis=1) - share, total)
+
+
+def path_moments(scores: Floats, transition: Floats, starts: Offsets) -> tuple[Floats, Floats]:
+    """Mean and variance of the path score of every sequence over all its n^m label paths, each shape (n_sequences,).
+
+    With R = `scores` (N x n), Rc its centred rows, r_in = sum_{k >= 2} Rc_k, r_out = sum_{k <= m-1} Rc_k:
+    mean = sum R / n + M1 tot / n^2,
+    var  = |Rc|^2 / n + 2 (r_in . u + r_out . v) / n^2 + M1 (|T|^2 / n^2 - tot^2 / n^4) + 2 M2 u . v / n^3.
+    """
+    n = scores.shape[1]
+    sums = TransitionSums.of(transition)
+    lengths = np.diff(starts)
+    n_transitions, n_links = np.maximum(lengths - 1, 0), np.maximum(lengths - 2, 0)
+    centred = scores - scores.mean(axis=1, keepdims=True) if len(scores) else scores
+    inner = follows(starts)
+    leaving = np.append(inner[1:], False) if len(inner) else inner
+    mean = structure_sums(scores.sum(axis=1), starts) / n + n_transitions * sums.total / n**2
+    coupled = np.where(inner, centred @ sums.columns, 0.0) + np.where(leaving, centred @ sums.rows, 0.0)
+    variance = structure_sums((centred**2).sum(axis=1) / n + 2.0 * coupled / n**2, starts)
+    variance += n_transitions * (float((transition**2).sum()) / n**2 - sums.total**2 / n**4)
+    variance += n_links * 2.0 * float(sums.columns @ sums.rows) / n**3
+    return mean, np.maximum(variance, 0.0)  # rounding may leave a variance of 0 slightly below it
+
+
+def covariance(features: Floats, starts: Offsets, n: int) -> Floats:
+    """C* of all emission and transition counts summed over sequences, emissions first as [q * n + p], then [a * n + b].
+
+    Shape (D n + n^2, D n + n^2): a dense check for small problems; the learner never forms it.
+    """
+    size = features.shape[1]
+    lengths = np.diff(starts)
+    n_transitions, n_links = np.maximum(lengths - 1, 0).sum(), np.maximum(lengths - 2, 0).sum()
+    inner = follows(starts)
+    arriving = features[inner].sum(axis=0)  # Fin
+    leaving = features[np.append(inner[1:], False)].sum(axis=0) if len(inner) else arriving  # Fout
+    same = np.eye(n)
+    emission = np.kron(features.T @ features, same / n - 1.0 / n**2)
+    # rows (q, p), columns (a, b)
+    to_column = same[:, None, :] / n**2 - 1.0 / n**3 + np.zeros((1, n, 1))
+    to_row = same[:, :, None] / n**2 - 1.0 / n**3 + np.zeros((1, 1, n))
+    mixed = np.kron(arriving[:, None], to_column.reshape(n, n * n)) + np.kron(
+        leaving[:, None], to_row.reshape(n, n * n)
+    )
+    linked = np.einsum("bc,ad->abcd", same, np.ones((n, n))) + np.einsum("da,bc->abcd", same, np.ones((n, n)))
+    transition = n_transitions * (np.eye(n * n) / n**2 - 1.0 / n**4)
+    transition = transition + n_links * (linked.reshape(n * n, n * n) / n**3 - 2.0 / n**4)
+    full = np.empty((size * n + n * n, size * n + n * n))
+    full[: size * n, : size * n] = emission
+    full[: size * n, size * n :] = mixed
+    full[size * n :, : size * n] = mixed.T
+    full[size * n :, size * n :] = transition
+    return full
+
+
+def excess(features: Floats, statistics: ChainStatistics) -> Floats:
+    """b* = sum (phi(x, ybar) - mean), ordered like `covariance`, shape (D n + n^2,)."""
+    centred = statistics.right_hand_sides()[:, : statistics.n_labels]
+    return np.concatenate([(features.T @ centred).ravel(), statistics.transition_excess.ravel()])

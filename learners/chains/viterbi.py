@@ -1,0 +1,167 @@
+"""Best label paths of chains: all structures of a corpus decoded in one call.
+
+score(y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]. Ties go to the lowest predecessor and the lowest last label.
+Scores that were summed in floating point tie when they differ by no more than what rounding can do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gramline.kernels._jit import jit
+from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.chains.ties import TIE
+
+
+@jit
+def decode_chain(
+    scores: Floats, transition: Floats, tie: float, first: int, last: int, best: Floats, back: Codes, path: Codes
+) -> float:
+    """The best path of positions first..last-1, written to `path`; returns its score.
+
+    A score is better than that of a lower label when it is larger by more than `tie`.
+    Work space: `best` of shape (2, n_labels), `back` of shape (at least last - first, n_labels).
+    """
+    n_labels = scores.shape[1]
+    if last <= first:
+        return 0.0
+    now, after = best[0], best[1]
+    for label in range(n_labels):
+        now[label] = scores[first, label]
+    for position in range(first + 1, last):
+        pointers = back[position - first]
+        for label in range(n_labels):
+            after[label] = now[0] + transition[0, label]
+            pointers[label] = 0
+        for previous in range(1, n_labels):
+            reached = now[previous]
+            for label in range(n_labels):
+                candidate = reached + transition[previous, label]
+                if candidate > after[label] + tie:  # strictly: the lowest predecessor keeps a tie
+                    after[label] = candidate
+                    pointers[label] = previous
+        for label in range(n_labels):
+            after[label] += scores[position, label]
+        now, after = after, now
+    winner = 0
+    for label in range(1, n_labels):
+        if now[label] > now[winner] + tie:
+            winner = label
+    total: float = now[winner]
+    for position in range(last - 1, first, -1):
+        path[position] = winner
+        winner = back[position - first, winner]
+    path[first] = winner
+    return total
+
+
+@jit
+def _decode_all(scores: Floats, transition: Floats, ties: Floats, starts: Offsets, path: Codes, totals: Floats) -> None:
+    longest = 1
+    for structure in range(len(starts) - 1):
+        longest = max(longest, starts[structure + 1] - starts[structure])
+    best = np.empty((2, scores.shape[1]))
+    back = np.empty((longest, scores.shape[1]), np.int32)
+    for structure in range(len(starts) - 1):
+        first, last = starts[structure], starts[structure + 1]
+        totals[structure] = decode_chain(scores, transition, ties[structure], first, last, best, back, path)
+
+
+def viterbi(scores: Floats, transition: Floats, starts: Offsets, sizes: Floats | None = None) -> tuple[Codes, Floats]:
+    """Best label codes of every position, shape (n,), and the score of every structure's path.
+
+    `scores` has shape (n, n_labels), `transition` is indexed [previous][current], structure s owns the positions
+    starts[s]:starts[s + 1]. `sizes`, shape (n,), tell how large the numbers were that were summed into the scores of
+    each position; without them only equal scores tie. Cost O(n n_labels^2).
+    """
+    ties = np.zeros(len(starts) - 1)
+    if sizes is not None:
+        steps = np.maximum(np.diff(starts) - 1, 0)
+        ties = TIE * (structure_sums(sizes, starts) + steps * np.abs(transition).max(initial=0.0))
+    path = np.empty(len(scores), np.int32)
+    totals = np.zeros(len(starts) - 1)
+    scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
+    _decode_all(scores, transition, ties, starts, path, totals)
+    return path, totals
+
+
+@jit
+def _decode_others(
+    scores: Floats, transition: Floats, starts: Offsets, given: Codes, others: Codes, totals: Floats
+) -> None:
+    """Best of the paths that differ from `given` so far, per label; such a path leaves `given` at one position."""
+    n_labels = scores.shape[1]
+    longest = 1
+    for structure in range(len(starts) - 1):
+        longest = max(longest, starts[structure + 1] - starts[structure])
+    now, after = np.empty(n_labels), np.empty(n_labels)
+    back = np.empty((longest, n_labels), np.int32)  # n_labels: the path was `given` up to here
+    for structure in range(len(starts) - 1):
+        first, last = starts[structure], starts[structure + 1]
+        if n_labels == 1 or last == first:
+            continue
+        kept = 0.0  # score of the given path
+        now[:] = -np.inf
+        for position in range(first, last):
+            for label in range(n_labels):
+                best, pointer = -np.inf, n_labels
+                if label != given[position]:
+                    best = kept + (transition[given[position - 1], label] if position > first else 0.0)
+                if position > first:
+                    for previous in range(n_labels):
+                        candidate = now[previous] + transition[previous, label]
+                        if candidate > best:
+                            best, pointer = candidate, previous
+                after[label] = best + scores[position, label]
+                back[position - first, label] = pointer
+            kept += scores[position, given[position]]
+            if position > first:
+                kept += transition[given[position - 1], given[position]]
+            now, after = after, now
+        winner = 0
+        for label in range(1, n_labels):
+            if now[label] > now[winner]:
+                winner = label
+        totals[structure] = now[winner]
+        position = last - 1
+        while winner != n_labels:
+            others[position] = winner
+            winner = back[position - first, winner]
+            position -= 1
+
+
+def best_others(scores: Floats, transition: Floats, starts: Offsets, given: Codes) -> tuple[Codes, Floats]:
+    """The best path of every structure that is not the given one, and its score; -inf where there is no other.
+
+    Shapes and cost as for `viterbi`. A structure without another path keeps the given one.
+    """
+    others = given.astype(np.int32)
+    totals = np.full(len(starts) - 1, -np.inf)
+    _decode_others(
+        np.ascontiguousarray(scores, np.float64),
+        np.ascontiguousarray(transition, np.float64),
+        starts,
+        others.copy(),
+        others,
+        totals,
+    )
+    return others, totals
+
+
+def path_scores(scores: Floats, transition: Floats, starts: Offsets, path: Codes) -> Floats:
+    """Score of the given path of every structure, shape (n_structures,)."""
+    gained = scores[np.arange(len(scores)), path].astype(np.float64)
+    if len(gained) > 1:
+        follows = np.ones(len(gained), bool)
+        follows[starts[:-1][starts[:-1] < len(gained)]] = False
+        gained[1:] += np.where(follows[1:], transition[path[:-1], path[1:]], 0.0)
+    return structure_sums(gained, starts)
+
+
+def structure_sums(values: Floats, starts: Offsets) -> Floats:
+    """Sum of `values` (n, ...) over the positions of every structure, 0 for an empty one."""
+    totals = np.zeros((len(starts) - 1, *values.shape[1:]))
+    filled = np.flatnonzero(np.diff(starts))
+    if len(filled):
+        totals[filled] = np.add.reduceat(values, starts[:-1][filled], axis=0)
+    return totals

@@ -1,0 +1,1 @@
+"""The Gaussian-process labeler with a pseudo-likelihood of label chains."""

@@ -1,0 +1,174 @@
+"""The prior covariance of the local functions at the positions that matter, read from any Gram operator.
+
+f_j has the covariance K_j = diag(u_j) C diag(u_j): C is the Gram restricted to some rows, plus a jitter, and u_j the
+weights of label j (square root of its scale, times its prior). Only C is known here, never a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.operators.operator import CanHold, GramOperator
+
+STRIP_ROWS = 128  # converted to float64 at a time
+
+
+class Covariance(Protocol):
+    """C of shape (n, n), exact or approximated."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def multiply(self, W: Matrix) -> Matrix:
+        """C W, shape (n, k)."""
+        ...
+
+    def diagonal(self) -> Matrix: ...
+
+    def columns(self, chosen: Indices) -> Matrix:
+        """C[:, chosen], shape (n, len(chosen))."""
+        ...
+
+    def factor(self, scale: Matrix) -> Factor:
+        """The factor of I + diag(scale) C diag(scale)."""
+        ...
+
+
+class ExactCovariance:
+    """C = G[rows, rows] + jitter I; held in memory from the first factor on, where the Gram can afford it."""
+
+    def __init__(self, gram: GramOperator, rows: Indices, jitter: float = 0.0) -> None:
+        self.gram = gram
+        self.rows = rows
+        self.jitter = jitter
+        self._diagonal = gram.diagonal()[rows] + jitter
+        self._is_factored = False
+        self._held: NDArray[Any] | None = None  # G[rows, rows]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    def multiply(self, W: Matrix) -> Matrix:
+        product: Matrix
+        if self._held is not None:
+            product = _product(self._held, W)
+        else:
+            spread = np.zeros((self.gram.shape[0], W.shape[1]))
+            spread[self.rows] = W
+            product = self.gram.matmul(spread)[self.rows]
+        if self.jitter:
+            product += self.jitter * W
+        return product
+
+    def diagonal(self) -> Matrix:
+        return self._diagonal
+
+    def columns(self, chosen: Indices) -> Matrix:
+        if self._held is not None:
+            block = self._held[:, chosen].astype(float)
+        else:
+            block = submatrix(self.gram, self.rows, self.rows[chosen])
+        block[chosen, np.arange(len(chosen))] += self.jitter
+        return block
+
+    def column(self, place: int) -> Matrix:
+        """C[:, place], shape (n,)."""
+        return self.columns(np.array([place]))[:, 0]
+
+    def factor(self, scale: Matrix) -> Factor:
+        if not self._is_factored:
+            self._is_factored = True
+            self._held = self.gram.held(self.rows) if isinstance(self.gram, CanHold) else None
+        shift = 1.0 + self.jitter * scale**2
+        return self.gram.cholesky(scale, shift, self.rows) if self._held is None else cholesky(self._held, scale, shift)
+
+
+def _product(matrix: NDArray[Any], W: Matrix) -> Matrix:
+    """matrix @ W in float64, strip by strip where that takes a conversion."""
+    if matrix.dtype == np.float64:
+        return np.asarray(matrix @ W)
+    product = np.empty((len(matrix), W.shape[1]))
+    for first in range(0, len(matrix), STRIP_ROWS):
+        product[first : first + STRIP_ROWS] = matrix[first : first + STRIP_ROWS].astype(float) @ W
+    return product
+
+
+def submatrix(gram: GramOperator, rows: Indices, cols: Indices) -> Matrix:
+    """G[rows, cols] as float64, reading only the tiles it touches."""
+    found = np.empty((len(rows), len(cols)))
+    for block, places in _by_block(gram.layout.cols.block_starts, cols):
+        inner = cols[places] - gram.layout.cols.rows(block).start
+        row_places = dict(_by_block(gram.layout.rows.block_starts, rows))
+        for i, tile in gram.column_blocks(block, sorted(row_places)):
+            outer = rows[row_places[i]] - gram.layout.rows.rows(i).start
+            found[np.ix_(row_places[i], places)] = tile[np.ix_(outer, inner)]
+    return found
+
+
+def row_blocks(cross: GramOperator, rows: Indices) -> Iterator[tuple[slice, Matrix]]:
+    """(columns, G[rows, columns]) for every block of columns."""
+    layout = cross.layout.cols
+    for block in range(layout.n_blocks):
+        cols = layout.rows(block)
+        yield cols, submatrix(cross, rows, np.arange(cols.start, cols.stop))
+
+
+def distinct_rows(gram: GramOperator, rows: Indices) -> tuple[Indices, Indices]:
+    """(first row of every group of identical Gram rows, group of each of `rows`).
+
+    Identical rows of a positive semidefinite matrix have the same latent value with probability 1. Rows are
+    compared byte by byte through 128-bit digests, priors included.
+    """
+    wanted = dict(_by_block(gram.layout.rows.block_starts, rows))
+    digests = [blake2b(digest_size=16) for _ in rows]
+    for block in range(gram.layout.cols.n_blocks):
+        for i, tile in gram.column_blocks(block, sorted(wanted)):
+            start = gram.layout.rows.rows(i).start
+            for place in wanted[i].tolist():
+                digests[place].update(np.ascontiguousarray(tile[rows[place] - start]).data)
+    if gram.row_prior is not None:
+        for place, row in enumerate(rows.tolist()):
+            digests[place].update(np.ascontiguousarray(gram.row_prior[row]).data)
+    return _grouped(np.array([digest.digest() for digest in digests]), rows)
+
+
+def distinct_features(features: Matrix, rows: Indices) -> tuple[Indices, Indices]:
+    """The same for positions that are given by features: equal ones have equal Gram rows whatever the kernel is."""
+    return _grouped(np.array([blake2b((features[row] + 0.0).data, digest_size=16).digest() for row in rows]), rows)
+
+
+def _grouped(keys: NDArray[np.bytes_], rows: Indices) -> tuple[Indices, Indices]:
+    """(first of `rows` of every group with equal keys, group of each)."""
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # groups in the order of their first rows
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rows[first[order]], rank[group]
+
+
+def smallest_eigenvalue(covariance: Covariance) -> float:
+    """The smallest eigenvalue of C to a few digits, from products alone."""
+    n = covariance.n_rows
+    if n <= 64:  # Lanczos wants room
+        return float(np.linalg.eigvalsh(covariance.multiply(np.eye(n)))[0])
+    operator: LinearOperator = LinearOperator(
+        (n, n), matvec=lambda v: covariance.multiply(np.reshape(v, (n, 1)))[:, 0], dtype=np.float64
+    )
+    found = eigsh(operator, k=1, which="SA", tol=1e-4, v0=np.random.default_rng(0).standard_normal(n))
+    return float(found[0][0])
+
+
+def _by_block(starts: Indices, rows: Indices) -> Iterator[tuple[int, Indices]]:
+    """(block, places in `rows` that fall into it) for every block that is touched."""
+    blocks = np.searchsorted(starts, rows, side="right") - 1
+    for block in np.unique(blocks).tolist():
+        yield block, np.flatnonzero(blocks == block)

@@ -1,0 +1,115 @@
+"""The normaliser that is the expectation itself, E log sum_q exp f_q, taken over a fixed set of draws.
+
+So the bound stays a smooth deterministic function, only tighter than Jensen's; docs/design-notes.md says what that
+changes. Draws come in opposite pairs e, -e: with u_q = exp(sqrt(v_q) e_q), the pair needs exp(m_q) u_q and
+exp(m_q) / u_q. The powers u are kept, because updates change means while all variances stay, or one label's variances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from gramline.learners.arrays import Matrix
+from gramline.learners.gaussian_process.expectation_loops import expected_hessians, expected_softmax, expected_totals
+from gramline.learners.gaussian_process.normalizer import Evaluation, MatrixRoots, Roots
+
+DRAWS = 64  # at least
+ROTATED = 4  # draws that are rotated, at least
+SMALL_DEVIATION = 1e-4  # below it the quotient of two differences would be mostly rounding
+SMALLEST_PRECISION = 1e-12  # every position keeps one, and with it its place in a model
+LARGEST_EXPONENT = 300.0  # of a power: a pair's two sums and their product stay far from overflow
+KEPT_BYTES = 1 << 26  # of powers; more tokens than that are taken part by part, and nothing is kept
+
+
+class ExpectedNormalizer:
+    """The mean of log sum_q exp(m_q + sqrt(v_q) e_q) over fixed draws e."""
+
+    def __init__(self, n_labels: int, *, kept_bytes: int = KEPT_BYTES) -> None:
+        draws = normal_draws(n_labels)
+        self._halves = np.ascontiguousarray(draws[: len(draws) // 2].T)  # one of every pair, a row per label
+        self._at_once = max(1, kept_bytes // self._halves.nbytes)
+        self._powers = Powers(self._halves)
+
+    def totals(self, means: Matrix, variances: Matrix) -> Matrix:
+        totals = np.zeros(len(means))
+        for part, deviations, powers in self._parts(np.sqrt(variances)):
+            expected_totals(means[part], deviations, self._halves, powers, totals[part])
+        return totals
+
+    def evaluate(self, means: Matrix, variances: Matrix) -> Evaluation:
+        totals, probabilities, slopes = np.zeros(len(means)), np.zeros_like(means), np.zeros_like(means)
+        all_deviations = np.sqrt(variances)
+        for part, deviations, powers in self._parts(all_deviations):
+            expected_softmax(
+                means[part], deviations, self._halves, powers, totals[part], probabilities[part], slopes[part]
+            )
+        flat = probabilities * (1 - probabilities)
+        divisors = np.maximum(all_deviations, SMALL_DEVIATION)
+        precision = np.where(all_deviations > SMALL_DEVIATION, slopes / divisors, flat)
+        # A mean over few draws may slope the wrong way; the true one never does.
+        return Evaluation(totals, probabilities, np.maximum(precision, SMALLEST_PRECISION), np.zeros_like(means))
+
+    def roots(self, means: Matrix, variances: Matrix) -> Roots:
+        hessians = np.zeros((*means.shape, means.shape[1]))
+        for part, deviations, powers in self._parts(np.sqrt(variances)):
+            expected_hessians(means[part], deviations, self._halves, powers, hessians[part])
+        values, vectors = np.linalg.eigh(hessians)
+        return MatrixRoots(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+
+    def scores(self, means: Matrix, variances: Matrix) -> Matrix:
+        found: Matrix = np.log(np.maximum(self.evaluate(means, variances).probabilities, np.finfo(float).tiny))
+        return found
+
+    def potentials(self, means: Matrix, variances: Matrix) -> Matrix:  # noqa: ARG002 - the score of a path is that of the mean functions
+        return means
+
+    def _parts(self, deviations: Matrix) -> Iterator[tuple[slice, Matrix, Matrix]]:
+        """(tokens, their deviations, their powers): all tokens at once when their powers may be kept."""
+        for first in range(0, len(deviations), self._at_once):
+            part = slice(first, first + self._at_once)
+            yield part, deviations[part], self._powers.of(deviations[part])
+
+
+class Powers:
+    """exp(sqrt(v_q) e_q) of every token, label and pair of draws; only labels whose deviations changed cost time."""
+
+    def __init__(self, halves: Matrix) -> None:
+        self._halves = halves
+        self._largest_deviation = LARGEST_EXPONENT / np.abs(halves).max()
+        self._deviations = np.empty((0, len(halves)))
+        self._powers = np.empty((0, *halves.shape))
+
+    def of(self, deviations: Matrix) -> Matrix:
+        """Shape (n_tokens, n_labels, n_pairs), to be read before the next call; (0, ...) where they would overflow."""
+        if not deviations.max(initial=0.0) <= self._largest_deviation:
+            return np.empty((0, *self._halves.shape))
+        if len(deviations) == len(self._deviations):
+            changed = np.flatnonzero((deviations != self._deviations).any(axis=0))
+        else:
+            self._powers = np.empty((len(deviations), *self._halves.shape))
+            changed = np.arange(len(self._halves))
+        for q in changed:
+            np.exp(np.multiply.outer(deviations[:, q], self._halves[q]), out=self._powers[:, q])
+        self._deviations = deviations.copy()
+        return self._powers
+
+
+def powers_bytes(n_tokens: int, n_labels: int) -> int:
+    """Memory of the powers that are held at a time."""
+    return min(KEPT_BYTES, n_tokens * normal_draws(n_labels).nbytes // 2)
+
+
+@lru_cache(maxsize=32)
+def normal_draws(n_labels: int) -> Matrix:
+    """Pairs of opposite draws whose mean is 0 and whose covariance is the identity, shape (n_draws, n_labels).
+
+    Every draw comes with all its rotations, so that no label's place gives it an advantage.
+    """
+    few = np.random.default_rng(0).standard_normal((max(-(-DRAWS // (2 * n_labels)), ROTATED), n_labels))
+    half = np.concatenate([np.roll(few, shift, axis=1) for shift in range(n_labels)])
+    values, vectors = np.linalg.eigh(half.T @ half / len(half))
+    half = half @ (vectors / np.sqrt(values)) @ vectors.T
+    return np.concatenate([half, -half])

@@ -1,0 +1,98 @@
+"""Kernel parameters by the bound, alternately with its sweeps: a step along the sign of every slope, kept if better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.arrays import Matrix
+from gramline.learners.errors import LearnerError
+from gramline.learners.gaussian_process.covariance import ExactCovariance
+from gramline.learners.gaussian_process.inference import Inference
+from gramline.learners.gaussian_process.scale_search import bound_gradient
+from gramline.learners.operators.operator import GramOperator
+
+FIRST_STEP = 0.5  # of a log parameter
+SHORTEST_STEP = 0.02
+LONGER, SHORTER = 1.5, 0.4
+LONGEST_STEP = 1.0
+FARTHEST = 10.0  # from where a log parameter started: a bound may grow for ever towards a constant kernel
+
+
+class TunableGram(GramOperator, Protocol):
+    """A Gram matrix that knows how it hangs on the parameters of its kernel."""
+
+    @property
+    def features(self) -> Matrix:
+        """What is known of every position, shape (n, n_features); the rest is up to the parameters."""
+        ...
+
+    def parameters(self) -> dict[str, float]: ...
+
+    def at(self, parameters: dict[str, float]) -> TunableGram:
+        """The same positions with other parameters."""
+        ...
+
+    def slope(self, parameter: str) -> Matrix:
+        """dK / d log(parameter), shape (n, n)."""
+        ...
+
+
+def require_tunable(gram: GramOperator) -> TunableGram:
+    """Refuse a Gram matrix without slopes."""
+    if not all(hasattr(gram, name) for name in ("features", "parameters", "at", "slope")):
+        raise LearnerError(
+            f"learn_kernel needs an ObservationGram, which knows its kernel's gradient, but was given a "
+            f"{type(gram).__name__}; learn_scale works with any"
+        )
+    return cast("TunableGram", gram)
+
+
+class KernelSearch:
+    """Moves each log parameter by its own step; the step shrinks when its slope turns or the bound falls."""
+
+    def __init__(self, gram: TunableGram, rows: NDArray[np.int64], jitter: float) -> None:
+        self.gram = gram
+        self._rows, self._jitter = rows, jitter
+        self._steps = dict.fromkeys(gram.parameters(), FIRST_STEP)
+        self._signs: dict[str, float] = {}
+        self._start = gram.parameters()
+
+    @property
+    def settled(self) -> bool:
+        return all(step < SHORTEST_STEP for step in self._steps.values())
+
+    def improve(self, inference: Inference, settle: Callable[[Inference], None]) -> None:
+        """One step for every parameter, after which the posterior settles; taken back where the bound went down."""
+        for name in [name for name, step in self._steps.items() if step >= SHORTEST_STEP]:
+            slope = bound_gradient(inference, self.gram.slope(name)[np.ix_(self._rows, self._rows)])
+            sign = float(np.sign(slope))
+            if sign == 0:
+                self._steps[name] = 0.0
+                continue
+            if self._signs.get(name, sign) != sign:
+                self._steps[name] *= SHORTER
+            self._signs[name] = sign
+            self._try(inference, name, sign, settle)
+
+    def _try(self, inference: Inference, name: str, sign: float, settle: Callable[[Inference], None]) -> None:
+        before, kept, gram = inference.elbo(), inference.kept(), self.gram
+        parameters = gram.parameters()
+        self._use(inference, gram.at(parameters | {name: parameters[name] * float(np.exp(sign * self._steps[name]))}))
+        settle(inference)
+        if inference.is_worse(before):
+            self._use(inference, gram, refresh=False)
+            inference.restore(kept)
+            self._steps[name] *= SHORTER
+        else:
+            far = abs(np.log(self.gram.parameters()[name] / self._start[name])) > FARTHEST
+            self._steps[name] = 0.0 if far else min(self._steps[name] * LONGER, LONGEST_STEP)
+
+    def _use(self, inference: Inference, gram: TunableGram, *, refresh: bool = True) -> None:
+        self.gram = gram
+        inference.covariance = ExactCovariance(gram, self._rows, self._jitter)
+        if refresh:
+            inference.follow()

@@ -1,0 +1,215 @@
+"""A route past n^3: C = F F^T + diag(r) of rank k by pivoted Cholesky, and its factor by Woodbury, in n k^2.
+
+The missing diagonal r = diag C - row sums of F^2 is kept, so prior variances stay exact. The pivots are landmarks:
+all that prediction needs of the training positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.errors import NotPositiveDefiniteError
+from gramline.learners.gaussian_process.covariance import Covariance, ExactCovariance, row_blocks
+from gramline.learners.linear_algebra.cholesky import cholesky, not_positive_definite
+from gramline.learners.operators.operator import GramOperator
+
+SUBSET = 500  # positions on which an approximation is compared with the exact covariance
+NOTHING_LEFT = 1e-12  # residual, relative to the largest diagonal entry, at which the rank is complete
+TOO_NEGATIVE = 1e-3  # of a residual, relative likewise
+
+
+@dataclass(frozen=True)
+class PivotedCholesky:
+    """C is close to F F^T; F[pivots] is lower triangular."""
+
+    basis: Matrix  # F, shape (n, k)
+    pivots: Indices  # shape (k,)
+    residual: Matrix  # diag(C - F F^T) >= 0, shape (n,)
+
+    @property
+    def triangle(self) -> Matrix:
+        """F[pivots] = the Cholesky factor of C between the pivots, shape (k, k)."""
+        return self.basis[self.pivots]
+
+
+def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: int) -> PivotedCholesky:
+    """Greedy pivots: always the position that is explained worst. `column(i)` is C[:, i]; k <= rank are read.
+
+    A diagonal that is explained more than whole, beyond rounding in single precision, is that of no positive
+    semidefinite C.
+    """
+    residual = _left(diagonal, diagonal)
+    rank = min(rank, len(diagonal))
+    basis = np.zeros((len(diagonal), rank))
+    pivots: list[int] = []
+    enough = NOTHING_LEFT * float(diagonal.max(initial=0.0))
+    for k in range(rank):
+        pivot = int(residual.argmax())
+        if residual[pivot] <= enough:
+            break
+        fresh = (column(pivot) - basis[:, :k] @ basis[pivot, :k]) / np.sqrt(residual[pivot])
+        fresh[pivots] = 0.0
+        basis[:, k] = fresh
+        residual = _left(residual - fresh**2, diagonal)
+        pivots.append(pivot)
+        residual[pivots] = 0.0
+    return PivotedCholesky(basis[:, : len(pivots)].copy(), np.array(pivots, np.int64), residual)
+
+
+def _left(residual: Matrix, diagonal: Matrix) -> Matrix:
+    """The residual without what rounding made negative."""
+    worst = int(residual.argmin())
+    if residual[worst] < -TOO_NEGATIVE * np.abs(diagonal).max():
+        raise not_positive_definite(worst, float(residual[worst]))
+    return np.maximum(residual, 0.0)
+
+
+def low_rank(exact: ExactCovariance, rank: int) -> PivotedCholesky:
+    """The pivoted Cholesky of an exact covariance, refused also for what stands where no pivot looked.
+
+    What a rank leaves of a positive semidefinite C, E = C - F F^T, has |E_ij| <= sqrt(r_i r_j). One product finds a row
+    with larger entries, above all one with a diagonal of 0, which never becomes a pivot.
+    """
+    found = pivoted_cholesky(exact.column, exact.diagonal(), rank)
+    draw = np.random.default_rng(0)
+    probe = draw.choice([-1.0, 1.0], exact.n_rows) * draw.uniform(1.0, 2.0, exact.n_rows)  # never near 0
+    left = exact.multiply(probe[:, None])[:, 0] - found.basis @ (found.basis.T @ probe)
+    roots = np.sqrt(found.residual)
+    excess = np.abs(left) - roots * (roots @ np.abs(probe))
+    row = int(excess.argmax())
+    if excess[row] > TOO_NEGATIVE * exact.diagonal().max():
+        entries = exact.column(row) - found.basis @ found.basis[row]
+        entries[row] = 0.0
+        other = int((np.abs(entries) - roots * roots[row]).argmax())
+        pair = np.diag(found.residual[[row, other]]) + entries[other] * np.eye(2)[::-1]
+        raise not_positive_definite(max(row, other), float(np.linalg.eigvalsh(pair)[0]))
+    return found
+
+
+class LowRankFactor:
+    """B = diag(D) + Z Z^T, Z of shape (n, k): everything goes through M = I + Z^T D^-1 Z."""
+
+    def __init__(self, diagonal: Matrix, columns: Matrix) -> None:
+        self._diagonal = diagonal
+        scaled = columns / np.sqrt(diagonal)[:, None]
+        self.inner = cholesky(scaled.T @ scaled, 1.0)
+        # L_M^-1 Z^T D^-1, shape (k, n)
+        self._half = self.inner.half_solve(columns.T / diagonal)
+
+    def solve(self, X: Matrix) -> Matrix:
+        solved: Matrix = X / self._diagonal[:, None] - self._half.T @ (self._half @ X)
+        return solved
+
+    def quadratic(self, X: Matrix) -> Matrix:
+        half = self._half @ X
+        found: Matrix = (X**2 / self._diagonal[:, None]).sum(axis=0) - (half**2).sum(axis=0)
+        return found
+
+    def log_determinant(self) -> float:
+        return float(np.log(self._diagonal).sum()) + self.inner.log_determinant()
+
+    def inverse_diagonal(self) -> Matrix:
+        found: Matrix = 1.0 / self._diagonal - np.einsum("ij,ij->j", self._half, self._half)
+        return found
+
+
+class LowRankCovariance:
+    """C = F F^T + diag(r + jitter), with the interface of the exact covariance."""
+
+    def __init__(self, decomposition: PivotedCholesky, jitter: float = 0.0) -> None:
+        self.decomposition = decomposition
+        self.basis = decomposition.basis
+        self._rest = decomposition.residual + jitter
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.basis)
+
+    def multiply(self, W: Matrix) -> Matrix:
+        product: Matrix = self.basis @ (self.basis.T @ W) + self._rest[:, None] * W
+        return product
+
+    def diagonal(self) -> Matrix:
+        found: Matrix = np.einsum("ij,ij->i", self.basis, self.basis) + self._rest
+        return found
+
+    def columns(self, chosen: Indices) -> Matrix:
+        block: Matrix = self.basis @ self.basis[chosen].T
+        block[chosen, np.arange(len(chosen))] += self._rest[chosen]
+        return block
+
+    def factor(self, scale: Matrix) -> LowRankFactor:
+        return LowRankFactor(1.0 + scale**2 * self._rest, scale[:, None] * self.basis)
+
+
+@dataclass(frozen=True)
+class LowRankPosterior:
+    """The local functions at new positions from the landmarks alone: F_* = F[pivots]^-1 C_pivots,*.
+
+    mean = F_*^T F^T (u o a);  var = k_** - ||F_*||^2 + ||L_M^-1 F_*||^2 with M of every label.
+    """
+
+    triangle: Matrix  # F[pivots], shape (k, k)
+    cross_rows: Indices  # the pivots among the rows of a cross Gram, in order, shape (k,)
+    means_at_landmarks: Matrix  # F^T (u o a), shape (k, n_labels)
+    inner: Matrix  # lower L_M of every label, shape (n_labels, k, k)
+
+    def means(self, cross: GramOperator, new_weights: Matrix) -> Matrix:
+        found = np.empty(new_weights.shape)
+        for cols, block in row_blocks(cross, self.cross_rows):
+            found[cols] = self._basis(block).T @ self.means_at_landmarks
+        return found * new_weights
+
+    def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
+        found = np.empty(new_weights.shape)
+        for cols, block in row_blocks(cross, self.cross_rows):
+            basis = self._basis(block)
+            left = prior[cols] - (basis**2).sum(axis=0)
+            for j, lower in enumerate(self.inner):
+                found[cols, j] = left + (solve_triangular(lower, basis, lower=True) ** 2).sum(axis=0)
+        return np.maximum(found, 0.0) * new_weights**2
+
+    def _basis(self, block: Matrix) -> Matrix:
+        """F_*, shape (k, columns)."""
+        solved: Matrix = solve_triangular(self.triangle, block, lower=True)
+        return solved
+
+
+def approximation_report(
+    exact: Covariance, approximate: LowRankCovariance, weights: Matrix, dual: Matrix, precision: Matrix
+) -> dict[str, float]:
+    """How far the approximation is from the exact covariance, on a fixed random subset of positions.
+
+    trace_residual   share of the trace that the rank leaves to the diagonal
+    kernel_error     largest entry of C - approximation, relative to the largest diagonal entry
+    mean_error       largest difference of a posterior mean K a, for the fitted a
+    variance_error   largest difference of a posterior variance given the fitted lam of the subset alone
+
+    `weights` are u including the scale, `dual` is a, `precision` lam, each of shape (n, n_labels). A subset whose exact
+    covariance is not positive semidefinite is refused.
+    """
+    subset = np.sort(np.random.default_rng(0).permutation(exact.n_rows)[:SUBSET])
+    true, near = exact.columns(subset), approximate.columns(subset)
+    diagonal = np.maximum(exact.diagonal(), np.finfo(float).tiny)  # of a Gram of zeros nothing is missing
+    variance_error = 0.0
+    for j in range(dual.shape[1]):
+        spread = np.sqrt(precision[subset, j]) * weights[subset, j]
+        try:
+            explained = [cholesky(C[subset], spread).quadratic(spread[:, None] * C[subset]) for C in (true, near)]
+        except NotPositiveDefiniteError as error:
+            raise not_positive_definite(int(subset[error.row]), error.pivot) from None
+        differences = weights[subset, j] ** 2 * np.abs(explained[0] - explained[1])
+        variance_error = max(variance_error, float(differences.max(initial=0.0)))
+    return {
+        "rank": len(approximate.decomposition.pivots),
+        "subset": len(subset),
+        "trace_residual": float(approximate.decomposition.residual.sum() / diagonal.sum()),
+        "kernel_error": float(np.abs(true - near).max() / diagonal.max()),
+        "mean_error": float(np.abs(weights[subset] * ((true - near).T @ (weights * dual))).max()),
+        "variance_error": variance_error,
+    }

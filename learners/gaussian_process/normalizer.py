@@ -1,0 +1,105 @@
+"""What a Gaussian posterior pays for the softmax: E log sum_q exp f_q, for independent f_q ~ N(m_q, v_q) per token.
+
+Jensen's inequality puts log sum_q exp(m_q + v_q / 2) in its place: closed, but far above it once variances are large,
+which they are for rare labels. gaussian_process_expectation.py has the expectation itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gramline.learners.arrays import Matrix
+from gramline.learners.gaussian_process.likelihood import softmax
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The normaliser of every token and its slopes."""
+
+    totals: Matrix  # shape (n_tokens,)
+    probabilities: Matrix  # d total / d m, shape (n_tokens, n_labels); rows sum to 1
+    precision: Matrix  # 2 d total / d v: the lam that the bound wants, shape (n_tokens, n_labels)
+    response: Matrix  # d precision / d v where it makes updates swing, else 0, shape (n_tokens, n_labels)
+
+
+class Roots(Protocol):
+    """R of the Hessian by the means, R R^T, per token."""
+
+    def times(self, values: Matrix) -> Matrix:
+        """R values, shape (n_tokens, n_labels)."""
+        ...
+
+    def transposed(self, values: Matrix) -> Matrix:
+        """R^T values."""
+        ...
+
+
+class Normalizer(Protocol):
+    """E log sum_q exp f_q or a bound of it; all arguments have shape (n_tokens, n_labels)."""
+
+    def totals(self, means: Matrix, variances: Matrix) -> Matrix: ...
+
+    def evaluate(self, means: Matrix, variances: Matrix) -> Evaluation: ...
+
+    def roots(self, means: Matrix, variances: Matrix) -> Roots: ...
+
+    def scores(self, means: Matrix, variances: Matrix) -> Matrix:
+        """Numbers whose softmax are the probabilities."""
+        ...
+
+    def potentials(self, means: Matrix, variances: Matrix) -> Matrix:
+        """What a label contributes to the score of a whole path."""
+        ...
+
+
+class JensenNormalizer:
+    """log sum_q exp(m_q + v_q / 2)."""
+
+    def totals(self, means: Matrix, variances: Matrix) -> Matrix:
+        return softmax(means + variances / 2)[1]
+
+    def evaluate(self, means: Matrix, variances: Matrix) -> Evaluation:
+        probabilities, totals = softmax(means + variances / 2)
+        return Evaluation(totals, probabilities, probabilities, probabilities * (1 - probabilities) / 2)
+
+    def roots(self, means: Matrix, variances: Matrix) -> Roots:
+        return SoftmaxRoots(np.sqrt(softmax(means + variances / 2)[0]))
+
+    def scores(self, means: Matrix, variances: Matrix) -> Matrix:
+        return means + variances / 2
+
+    def potentials(self, means: Matrix, variances: Matrix) -> Matrix:
+        return means + variances / 2
+
+
+@dataclass(frozen=True)
+class SoftmaxRoots:
+    """R = diag(sqrt p) (I - sqrt p sqrt p^T): a projection, because p sums to 1."""
+
+    root: Matrix  # sqrt p
+
+    def times(self, values: Matrix) -> Matrix:
+        return self.root * self._centred(values)
+
+    def transposed(self, values: Matrix) -> Matrix:
+        return self._centred(self.root * values)
+
+    def _centred(self, values: Matrix) -> Matrix:
+        centred: Matrix = values - self.root * (self.root * values).sum(axis=1, keepdims=True)
+        return centred
+
+
+@dataclass(frozen=True)
+class MatrixRoots:
+    """One n_labels x n_labels matrix per token."""
+
+    matrices: Matrix  # shape (n_tokens, n_labels, n_labels)
+
+    def times(self, values: Matrix) -> Matrix:
+        return np.asarray(np.matmul(self.matrices, values[:, :, None])[:, :, 0])
+
+    def transposed(self, values: Matrix) -> Matrix:
+        return np.asarray(np.matmul(values[:, None, :], self.matrices)[:, 0])

@@ -1,0 +1,137 @@
+"""From a fitted posterior to new positions: local scores, their refinement by the neighbours, and couplings.
+
+mean = K_*^T a and var = k_** - ||L_B^-1 diag(s) K_*||^2. The refined normalised scores are the normaliser's
+probabilities: RNS^0 of (mean, var), RNS^t[l] of (mean[l] + sum_d RNS^{t-1}[l + d] mS_d, var[l] + sum_d RNS^{t-1}[l + d]
+vS_d), all positions from the previous sweep. By Jensen's bound that is softmax(mean + var / 2 + sum_d RNS g_d) with
+g_d = mS_d + vS_d / 2; otherwise the expected softmax.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.gaussian_process.covariance import Covariance, row_blocks
+from gramline.learners.gaussian_process.likelihood import neighbours
+from gramline.learners.gaussian_process.normalizer import Normalizer
+from gramline.learners.linear_algebra.cholesky import Factor
+from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
+from gramline.learners.operators.operator import GramOperator
+
+KEPT_BYTES = 1 << 30
+
+
+class LocalPosterior(Protocol):
+    """What prediction needs of the local functions. u are the weights of K_j = diag(u_j) C diag(u_j)."""
+
+    def means(self, cross: GramOperator, new_weights: Matrix) -> Matrix:
+        """K_*^T a of every new position, shape (n_new, n_labels); `new_weights` is u of the new positions."""
+        ...
+
+    def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
+        """Predictive variances, shape (n_new, n_labels); `prior` is C(x, x) of the new positions."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExactPosterior:
+    """The local functions from the training Gram itself.
+
+    The factors of the labels are kept in `factors` for the next call if they are tiles on disk, or if all of them take
+    at most KEPT_BYTES and no more than one factor may; otherwise one label comes after another.
+    """
+
+    covariance: Covariance | None  # None: means only
+    cross_rows: Indices  # the n positions among the rows of a cross Gram
+    dual: Matrix  # a, shape (n, n_labels)
+    precision: Matrix  # lam, shape (n, n_labels)
+    weights: Matrix  # u including the scale, shape (n, n_labels)
+    factors: dict[int, Factor]  # by label
+
+    def means(self, cross: GramOperator, new_weights: Matrix) -> Matrix:
+        return cross_means(cross, self.cross_rows, self.weights * self.dual) * new_weights
+
+    def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
+        """k_** - ||L_B^-1 diag(s) K_*||^2: one factorisation per label."""
+        assert self.covariance is not None
+        found = np.empty((cross.shape[1], self.dual.shape[1]))
+        for j in range(found.shape[1]):
+            spread = np.sqrt(self.precision[:, j]) * self.weights[:, j]
+            factor = self.factors.get(j) or self.covariance.factor(spread)
+            if isinstance(factor, TiledFactor) or self.precision.size * len(self.precision) * 8 <= self._kept_bytes():
+                self.factors[j] = factor
+            for cols, block in row_blocks(cross, self.cross_rows):
+                found[cols, j] = prior[cols] - factor.quadratic(spread[:, None] * block)
+        # A position that is fully explained may come out below 0 by rounding.
+        return np.maximum(found, 0.0) * new_weights**2
+
+    def _kept_bytes(self) -> int:
+        gram = getattr(self.covariance, "gram", None)
+        return min(KEPT_BYTES, getattr(gram, "factor_limit", KEPT_BYTES))
+
+
+def cross_means(cross: GramOperator, rows: Indices, weighted: Matrix) -> Matrix:
+    """C_*^T v for v on some rows of the cross Gram, shape (n_new, n_labels)."""
+    spread = np.zeros((cross.shape[0], weighted.shape[1]))
+    spread[rows] = weighted
+    return cross.matmul(spread, transpose=True)
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Scores after the last sweep, their softmax, and whether the sweeps came to rest."""
+
+    scores: Matrix  # shape (n_new, n_labels)
+    probabilities: Matrix  # shape (n_new, n_labels)
+    iterations: int
+    largest_change: float
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Couplings:
+    """The functions of a neighbour's label, indexed [offset][neighbour][own]."""
+
+    offsets: tuple[int, ...]
+    mean: Matrix  # mS, shape (n_offsets, n_labels, n_labels)
+    variance: Matrix  # vS, same shape
+
+
+def refine(
+    means: Matrix,
+    variances: Matrix,
+    couplings: Couplings,
+    lengths: Indices,
+    normalizer: Normalizer,
+    tolerance: float,
+    max_iterations: int,
+) -> Refinement:
+    """Refined normalised scores of all structures; strong couplings may cycle, hence the cap.
+
+    Every structure stops by itself, when its largest change is at most `tolerance`: what is predicted for it does not
+    hang on what else is predicted.
+    """
+    structure = np.repeat(np.arange(len(lengths)), lengths)
+    places = [neighbours(lengths, offset) for offset in couplings.offsets]
+    near_means, near_variances = means.copy(), variances.copy()
+    probabilities = normalizer.evaluate(means, variances).probabilities
+    change = np.where(np.asarray(lengths) > 0, np.inf, 0.0)  # of every structure, in its last sweep
+    iterations = 0
+    while (change > tolerance).any() and iterations < max_iterations:
+        fresh_means, fresh_variances = means.copy(), variances.copy()
+        for (here, there), mean, variance in zip(places, couplings.mean, couplings.variance, strict=True):
+            fresh_means[here] += probabilities[there] @ mean
+            fresh_variances[here] += probabilities[there] @ variance
+        moving = (change > tolerance)[structure]
+        near_means[moving], near_variances[moving] = fresh_means[moving], fresh_variances[moving]
+        previous, probabilities = probabilities, probabilities.copy()
+        probabilities[moving] = normalizer.evaluate(near_means[moving], near_variances[moving]).probabilities
+        change = np.where(change > tolerance, 0.0, change)
+        np.maximum.at(change, structure[moving], np.abs(probabilities - previous)[moving].max(axis=1))
+        iterations += 1
+    largest = float(change.max(initial=0.0))
+    scores = normalizer.scores(near_means, near_variances)
+    return Refinement(scores, probabilities, iterations, largest, largest <= tolerance)

@@ -1,0 +1,126 @@
+"""Sweeps over the blocks of the bound until it stops growing; a new scale is tried for a sweep, and kept if better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gramline.learners.arrays import Matrix
+from gramline.learners.gaussian_process.inference import Inference
+from gramline.learners.gaussian_process.kernel_search import KernelSearch
+from gramline.learners.gaussian_process.means import update_means
+from gramline.learners.gaussian_process.scale_search import ScaleSearch
+from gramline.learners.linear_algebra.cholesky import not_positive_definite
+
+Progress = Callable[[int, float], None]  # called after every sweep with its number, from 1, and the bound
+
+FAR = 1e4  # a mean prior variance above it, or below its inverse, is no place to start a search
+FIRST_GUESSES = 6  # of the scale, before the first sweep
+NEWTON_STEPS = 10  # per sweep at most; they are cheap beside the factorisations
+LEFT_OUT = 0.2  # of the tolerance: what the labels of a sweep that are not worth a factorisation may gain together
+
+
+@dataclass
+class Training:
+    """What happened: the bound at the start and after every sweep, and whether it stopped by itself."""
+
+    trace: list[float] = field(default_factory=list)
+    sweeps: int = 0
+    converged: bool = False
+
+
+def maximise(
+    inference: Inference,
+    max_sweeps: int,
+    tolerance: float,
+    search: ScaleSearch | None = None,
+    progress: Progress | None = None,
+    kernel: KernelSearch | None = None,
+) -> Training:
+    """Sweeps until the relative increase of the bound is at most `tolerance`; the trace never decreases.
+
+    Parameters of the kernel take a step after every sweep but the first, as long as they move.
+    """
+    if search is not None:
+        _come_within_reach(inference)
+    _newton_steps(inference, tolerance)
+    if search is not None:
+        _find_scale(inference, tolerance)
+    training = Training([inference.elbo()])
+    while training.sweeps < max_sweeps and not training.converged:
+        training.sweeps += 1
+        before = training.trace[-1]
+        # The first sweep starts from evenly spread labels, which say nothing about the scale.
+        factors = search.propose(inference.posterior) if search is not None and training.sweeps > 1 else None
+        kept = inference.kept()
+        sweep(inference, tolerance, factors)
+        if kernel is not None and factors is None and training.sweeps > 1:
+            kernel.improve(inference, lambda moved: sweep(moved, tolerance))
+        if factors is not None and search is not None and inference.is_worse(before):
+            inference.restore(kept)
+            search.reject()
+        else:
+            after = inference.elbo()
+            training.trace.append(after)
+            grown = after - before > tolerance * abs(after)
+            training.converged = not grown and all(part is None or part.settled for part in (search, kernel))
+        if progress is not None:
+            progress(training.sweeps, training.trace[-1])
+    return training
+
+
+def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None) -> None:
+    """Precisions of every label, all means, coupling variances; `factors` multiply the scales first."""
+    if factors is not None:
+        _rescale(inference, factors)
+    negligible = LEFT_OUT * tolerance * abs(inference.elbo()) / inference.tokens.n_labels
+    for j in range(inference.tokens.n_labels):
+        inference.update_precision(j, negligible=negligible, compare=factors is None)
+    _newton_steps(inference, tolerance)
+    inference.update_coupling_variances()
+
+
+def _come_within_reach(inference: Inference) -> None:
+    """A search that would start from prior variances far from any score starts from a mean of 1 instead.
+
+    Its steps are bounded, and from far above most of them lower the bound: it would give up on the way.
+    """
+    q, prior = inference.posterior, inference.covariance.diagonal()
+    typical = float((q.scale * inference.weights**2 * prior[:, None]).mean())
+    if typical > np.finfo(float).tiny and not 1 / FAR <= typical <= FAR:
+        _rescale(inference, np.full(len(q.scale), 1 / typical))
+        inference.refresh()
+
+
+def _find_scale(inference: Inference, tolerance: float) -> None:
+    """A first guess of one scale for all labels while they still share one precision: a factorisation per trial."""
+    search = ScaleSearch(shared=True)
+    for _ in range(FIRST_GUESSES):
+        factors = search.propose(inference.posterior)
+        if factors is None or not inference.labels_alike():
+            return
+        _rescale(inference, factors)
+        inference.refresh()
+        _newton_steps(inference, tolerance)
+
+
+def _rescale(inference: Inference, factors: Matrix) -> None:
+    inference.posterior.scale = inference.posterior.scale * factors
+    inference.posterior.mean = inference.posterior.mean * factors
+    inference.rescore()
+
+
+def _newton_steps(inference: Inference, tolerance: float) -> None:
+    largest = 0.0
+    for _ in range(NEWTON_STEPS):
+        gain = update_means(inference)
+        largest = max(largest, gain)
+        if gain <= max(0.01 * tolerance * abs(inference.elbo()), 0.02 * largest):
+            break
+    # A K with negative eigenvalues has no maximum; the means then run along one of them.
+    q = inference.posterior
+    smallest = q.quadratic.min(initial=0.0)
+    if smallest < -1e-9 * abs(inference.elbo()):
+        raise not_positive_definite(int((q.dual * q.mean).min(axis=1).argmin()), float(smallest))

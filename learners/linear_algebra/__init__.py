@@ -1,0 +1,1 @@
+"""Solves and factors: no labels, no kernels."""

@@ -1,0 +1,157 @@
+"""Cholesky factors of B = diag(shift) + diag(s) K diag(s), the one matrix a Gaussian process has to factor.
+
+`Factor` is what a learner sees; here is the LAPACK one, in the memory of a single n x n array.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import blas, lapack
+
+from gramline.kernels._jit import jit
+from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
+
+
+class Factor(Protocol):
+    """A factored symmetric positive definite B, shape (n, n)."""
+
+    def solve(self, X: Matrix) -> Matrix:
+        """B^-1 X, shape (n, k)."""
+        ...
+
+    def quadratic(self, X: Matrix) -> Matrix:
+        """diag(X^T B^-1 X), shape (k,), for X of shape (n, k)."""
+        ...
+
+    def log_determinant(self) -> float:
+        """log |B|."""
+        ...
+
+    def inverse_diagonal(self) -> Matrix:
+        """diag(B^-1), shape (n,)."""
+        ...
+
+
+class CholeskyFactor:
+    """B = L L^T in one array. `inverse_diagonal` turns L into L^-1 in place; solves then multiply instead."""
+
+    def __init__(self, lower: Matrix) -> None:
+        """`lower` is C-ordered and owned by the factor; what stands above its diagonal is never read."""
+        # LAPACK sees the transpose: an upper U = L^T in column order.
+        self._upper = lower.T
+        self._inverted = False
+        self._log_determinant = 2.0 * float(np.log(np.diagonal(lower)).sum())
+
+    @property
+    def n_rows(self) -> int:
+        return len(self._upper)
+
+    def lower(self) -> Matrix:
+        """L as a fresh array, shape (n, n); not after `inverse_diagonal`, which has used it up."""
+        if self._inverted:
+            raise LearnerError("this Cholesky factor has been inverted in place and has no L any more")
+        return np.tril(self._upper.T)
+
+    def half_solve(self, X: Matrix) -> Matrix:
+        """L^-1 X, shape (n, k)."""
+        return self._triangular(X, transposed=1)
+
+    def solve(self, X: Matrix) -> Matrix:
+        return self._triangular(self.half_solve(X), transposed=0)
+
+    def quadratic(self, X: Matrix) -> Matrix:
+        half = self.half_solve(X)
+        total: Matrix = np.einsum("ij,ij->j", half, half)
+        return total
+
+    def log_determinant(self) -> float:
+        return self._log_determinant
+
+    def inverse_diagonal(self) -> Matrix:
+        if not self._inverted and self.n_rows:
+            self._upper, _ = lapack.dtrtri(self._upper, lower=0, overwrite_c=1)
+        self._inverted = True
+        return lower_column_squares(self._upper.T)
+
+    def _triangular(self, X: Matrix, transposed: int) -> Matrix:
+        """U^-T X or U^-1 X."""
+        if not self.n_rows or not X.shape[1]:
+            return np.zeros(X.shape)
+        right = np.array(X, np.float64, order="F")
+        solved: Matrix
+        if self._inverted:
+            solved = blas.dtrmm(1.0, self._upper, right, lower=0, trans_a=transposed, overwrite_b=1)
+        else:
+            solved, _ = lapack.dtrtrs(self._upper, right, lower=0, trans=transposed, overwrite_b=1)
+        return solved
+
+
+def cholesky(
+    matrix: NDArray[Any], scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None
+) -> CholeskyFactor:
+    """The factor of diag(shift) + diag(scale) K diag(scale), K the given rows and columns of a symmetric matrix.
+
+    `scale` has shape (n,), `shift` is a number or has shape (n,); n = len(rows), or all rows. Only one triangle of
+    the matrix is read; one n x n array is allocated and factored in place. Cost n^3 / 3.
+    """
+    chosen = np.arange(len(matrix)) if rows is None else np.asarray(rows, np.int64)
+    factors = np.ascontiguousarray(np.broadcast_to(np.asarray(scale, float), chosen.shape))
+    shifts = np.ascontiguousarray(np.broadcast_to(np.asarray(shift, float), chosen.shape))
+    lower = np.empty((len(chosen), len(chosen)))
+    scaled_lower(matrix, chosen, factors, shifts, lower)
+    if len(chosen):
+        upper, info = lapack.dpotrf(lower.T, lower=0, clean=0, overwrite_a=1)
+        if info > 0:
+            row = info - 1
+            raise not_positive_definite(row, _pivot(upper, matrix, chosen, factors, shifts, row))
+    return CholeskyFactor(lower)
+
+
+def not_positive_definite(row: int, pivot: float) -> NotPositiveDefiniteError:
+    """The error for a pivot that is not positive; the learner adds which jitter or scale would do.
+
+    `row` counts among the rows that were to be factored, whichever of the Gram they are.
+    """
+    return NotPositiveDefiniteError(
+        f"the matrix to factor is not positive definite: pivot {pivot:.3g} at row {row}; "
+        "is the kernel positive semidefinite?",
+        row,
+        pivot,
+    )
+
+
+def _pivot(upper: Matrix, matrix: NDArray[Any], rows: Indices, scale: Matrix, shift: Matrix, row: int) -> float:
+    """The pivot that stopped LAPACK, from the finished columns before it."""
+    column = scale[row] * scale[: row + 1] * matrix[rows[row], rows[: row + 1]].astype(float)
+    column[row] += shift[row]
+    if row == 0:
+        return float(column[0])
+    leading = np.asfortranarray(upper[:row, :row])
+    half, _ = lapack.dtrtrs(leading, column[:row], lower=0, trans=1)
+    return float(column[row] - half @ half)
+
+
+@jit
+def scaled_lower(matrix: NDArray[Any], rows: Indices, scale: Matrix, shift: Matrix, out: Matrix) -> None:
+    """out[i, j] = scale[i] scale[j] matrix[rows[i], rows[j]] + [i = j] shift[i] for j <= i; the rest is left alone."""
+    for i in range(len(rows)):
+        source = matrix[rows[i]]
+        target = out[i]
+        for j in range(i + 1):
+            target[j] = scale[i] * scale[j] * source[rows[j]]
+        target[i] += shift[i]
+
+
+@jit
+def lower_column_squares(lower: Matrix) -> Matrix:
+    """Sum of squares of every column of a lower triangle, shape (n,); what stands above the diagonal is not read."""
+    total = np.zeros(len(lower))
+    for i in range(len(lower)):
+        row = lower[i]
+        for j in range(i + 1):
+            total[j] += row[j] * row[j]
+    return total

@@ -1,0 +1,69 @@
+"""A low-rank picture of a positive semidefinite matrix from one product with it, used to precondition A + s I.
+
+Randomized Nystrom approximation: with Y = A Omega for an orthonormal random Omega (n x rank), A ~ U diag(lam) U^T.
+M = U diag((lam + s) / (lam_min + s)) U^T + (I - U U^T) is close to (A + s I) / (lam_min + s) when lam decays fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from gramline.learners.arrays import Matrix
+from gramline.learners.linear_algebra.conjugate_gradient import Solve, solving
+from gramline.learners.linear_algebra.solution import Solution, Status
+
+
+@dataclass(frozen=True, eq=False)
+class NystromPreconditioner:
+    """M and its symmetric roots; they commute, so M^-1/2 (A + s I) M^-1/2 stays symmetric."""
+
+    vectors: Matrix  # U, shape (n, rank), orthonormal
+    values: Matrix  # lam, shape (rank,), descending
+    shift: float
+
+    @classmethod
+    def of_image(cls, test: Matrix, image: Matrix, shift: float) -> NystromPreconditioner:
+        """From an orthonormal `test` = Omega, shape (n, rank), and `image` = A Omega."""
+        # a shift of rounding size keeps the small factor positive definite; it is taken off the values again
+        nudge = float(np.sqrt(len(test)) * np.finfo(float).eps * np.linalg.norm(image)) or 1.0
+        image = image + nudge * test
+        small = test.T @ image
+        root = solve_triangular(cholesky((small + small.T) / 2), image.T, trans="T").T  # A ~ root root^T
+        vectors, sizes, _ = np.linalg.svd(root, full_matrices=False)
+        return cls(vectors, np.maximum(sizes**2 - nudge, 0.0), shift)
+
+    def inverse_root(self, block: Matrix) -> Matrix:
+        """M^-1/2 block."""
+        factors = np.sqrt((self.values[-1] + self.shift) / (self.values + self.shift))
+        scaled: Matrix = block + self.vectors @ ((factors - 1.0)[:, None] * (self.vectors.T @ block))
+        return scaled
+
+
+def preconditioned_solving(
+    sides: Matrix, shift: float, *, rank: int, tolerance: float = 1e-8, max_iterations: int = 1000
+) -> Solve:
+    """A solve of (A + shift I) X = `sides` like `solving`, for one shift; its first product has `rank` columns.
+
+    It works on M^-1/2 (A + s I) M^-1/2, whose residuals M^-1/2 R decide; the true ones are reported.
+    """
+    n = len(sides)
+    test = np.linalg.qr(np.random.default_rng(0).normal(size=(n, min(rank, n))))[0]
+    preconditioner = NystromPreconditioner.of_image(test, (yield test), shift)
+    inner = solving(preconditioner.inverse_root(sides), tolerance=tolerance, max_iterations=max_iterations)
+    norms = np.linalg.norm(sides, axis=0)
+    block = next(inner, None)
+    while block is not None:
+        asked = preconditioner.inverse_root(block)
+        product = (yield asked) + shift * asked
+        try:
+            block = inner.send(preconditioner.inverse_root(product))
+        except StopIteration as finished:
+            (found,) = finished.value
+            residual = found.residual
+            if found.status in (Status.CONVERGED, Status.STAGNATED):  # then the last product was that with the value
+                residual = np.linalg.norm(sides - product, axis=0) / np.where(norms > 0, norms, 1.0)
+            return [Solution(preconditioner.inverse_root(found.value), found.status, found.iterations, residual)]
+    return [Solution(np.zeros_like(sides), Status.CONVERGED, 0, np.zeros(sides.shape[1]))]

@@ -1,0 +1,89 @@
+"""A Gram matrix whose tiles are computed when they are asked for and never kept: how models predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packed
+from gramline.learners.arrays import Matrix
+from gramline.learners.errors import LearnerError
+from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.operators.layout import BlockLayout, GramLayout
+
+
+class ComputedGram:
+    """G between two prepared corpora (or of one with itself); holds one tile at a time."""
+
+    def __init__(
+        self, kernel: Kernel, rows: Packed, cols: Packed | None = None, *, block_rows: int | None = None
+    ) -> None:
+        """`rows` and `cols` are what `kernel.prepare` returned, in one vocabulary."""
+        self._kernel = kernel
+        self._rows = rows
+        self._cols = rows if cols is None else cols
+        layout = BlockLayout.of(kernel.row_lengths(rows), block_rows)
+        self.layout = (
+            GramLayout.symmetric(layout)
+            if cols is None
+            else GramLayout.rectangular(layout, BlockLayout.of(kernel.row_lengths(cols), block_rows))
+        )
+        self.label_names = rows.vocabulary.labels or None
+        self.row_prior = rows.prior
+        self.col_prior = self._cols.prior
+        self.label_kernel = kernel.label_matrix()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.layout.shape
+
+    def tile(self, i: int, j: int) -> NDArray[Any]:
+        return self._kernel.tile(
+            self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j)
+        )
+
+    def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, NDArray[Any]]]:
+        for i in range(self.layout.rows.n_blocks) if rows is None else rows:
+            yield i, self.tile(i, j)
+
+    def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
+        """G @ W, or G.T @ W; every tile is computed at most once, one that meets only zero rows of W never."""
+        along, across = (self.layout.rows, self.layout.cols) if transpose else (self.layout.cols, self.layout.rows)
+        if len(W) != along.n_rows:
+            raise LearnerError(f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {along.n_rows}")
+        product = np.zeros((across.n_rows, *W.shape[1:]))
+        for inner in range(along.n_blocks):
+            part = W[along.rows(inner)]
+            if not part.any():
+                continue
+            for outer in range(across.n_blocks):
+                tile = self.tile(inner, outer).T if transpose else self.tile(outer, inner)
+                product[across.rows(outer)] += tile @ part
+        return product
+
+    def diagonal(self) -> Matrix:
+        if not self.layout.is_symmetric:
+            raise LearnerError("a rectangular Gram matrix has no diagonal")
+        return self._kernel.diagonal(self._rows)
+
+    @property
+    def col_diagonal(self) -> Matrix:
+        return self._kernel.diagonal(self._cols)
+
+    def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: NDArray[np.int64] | None = None) -> Factor:
+        """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale); computes the whole matrix."""
+        if not self.layout.is_symmetric:
+            raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
+        return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
+
+    def held(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        return self._kernel.tile(self._rows, self._rows)[np.ix_(rows, rows)]
+
+    @staticmethod
+    def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:
+        structures = layout.structures(block)
+        return packed.structures(structures.start, structures.stop)

@@ -1,0 +1,1 @@
+"""Perceptrons over a Gram matrix: of positions, of label chains, of ranked candidates."""

@@ -1,0 +1,75 @@
+"""Candidates of one sentence: which rows or columns of a Gram matrix belong together, and which to handle at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gramline.learners.arrays import Indices
+from gramline.learners.errors import LabelError
+from gramline.learners.operators.layout import BlockLayout
+from gramline.learners.parameters import is_listed
+
+Groups = Sequence[int] | Sequence[Sequence[int]]  # group sizes in order, or the rows of each group
+
+
+def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
+    """Rows of each group, shape (n_candidates,) each; sizes stand for consecutive rows that use up all of them."""
+    if not is_listed(groups):
+        raise LabelError(f"groups must list the candidates of every sentence, got {groups!r}")
+    given: list[Any] = list(groups)
+    if all(isinstance(group, int | np.integer) for group in given):
+        if any(size < 1 for size in given):
+            raise LabelError(f"group {next(i for i, size in enumerate(given) if size < 1)} has no candidate")
+        if sum(given) != n_rows:
+            raise LabelError(f"the groups hold {sum(given)} candidates, but the Gram matrix has {n_rows}")
+        ends = np.cumsum(given)
+        return [np.arange(end - size, end) for size, end in zip(given, ends, strict=True)]
+    found = []
+    for number, group in enumerate(given):
+        rows = np.asarray(group)
+        if rows.ndim != 1 or not len(rows):
+            raise LabelError(f"group {number} has no candidate")
+        if not np.issubdtype(rows.dtype, np.integer):
+            raise LabelError(f"group {number} must list row numbers, got {group!r}")
+        strange = rows[(rows < 0) | (rows >= n_rows)]
+        if len(strange):
+            raise LabelError(f"group {number} names row {strange[0]}, but the Gram matrix has {n_rows} of them")
+        found.append(rows.astype(np.int64))
+    return found
+
+
+def blocks_of(rows: Indices, layout: BlockLayout) -> Indices:
+    """Block of each row."""
+    return np.searchsorted(layout.block_starts, rows, side="right") - 1
+
+
+def batches_within_blocks(groups: Sequence[Indices], layout: BlockLayout, limit: int) -> Iterator[list[int]]:
+    """Consecutive groups (their numbers) whose rows stand in at most `limit` blocks; at least one group each."""
+    batch: list[int] = []
+    touched: set[int] = set()
+    for number, rows in enumerate(groups):
+        own = set(blocks_of(rows, layout).tolist())
+        if batch and len(touched | own) > limit:
+            yield batch
+            batch, touched = [], set()
+        batch.append(number)
+        touched |= own
+    if batch:
+        yield batch
+
+
+def batches_within_size(groups: Sequence[Indices], limit: int) -> Iterator[list[int]]:
+    """Consecutive groups (their numbers) of at most `limit` candidates together; at least one group each."""
+    batch: list[int] = []
+    size = 0
+    for number, rows in enumerate(groups):
+        if batch and size + len(rows) > limit:
+            yield batch
+            batch, size = [], 0
+        batch.append(number)
+        size += len(rows)
+    if batch:
+        yield batch

@@ -1,0 +1,212 @@
+"""The Hidden Markov perceptron on explicit features or, in its dual form, on any position kernel.
+
+score(x, y) = sum_k E[y_k] . f_k + sum_{k > 0} T[y_{k-1}][y_k]. If the best path is wrong: E[y_k] += f_k and
+E[guess_k] -= f_k at every position, transitions alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from gramline.kernels.packing import Packable, Packed
+from gramline.learners.arrays import Floats, Offsets
+from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores, is_gram
+from gramline.learners.chains.ties import size_column
+from gramline.learners.errors import LearnerError
+from gramline.learners.labels import Labels, encode_labels
+from gramline.learners.operators.checks import check_square
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.parameters import require_flag, require_whole_number
+from gramline.learners.perceptrons.hidden_markov_loops import dual_block, primal_round
+from gramline.learners.token_features import (
+    Unlabeled,
+    check_unlabeled,
+    feature_names,
+    known_features,
+    label_names,
+    labeled_structures,
+    packed_sequences,
+    training_sequences,
+)
+
+
+class HiddenMarkovPerceptron(ChainLabeler):
+    """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
+
+    Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
+    rounding, and with it the order of the sums and the size of the blocks, decides nothing.
+    average=True keeps the mean of the weights over all visits of all `rounds`, after each visit. A round without a
+    mistake would repeat for ever and ends the training, with the same weights and the same mean.
+    dual=True learns from a Gram, fit(gram, labels): S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1, the same
+    predictions as with the features of the kernel. Priors and label kernel of the Gram play no part.
+    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+    """
+
+    name: ClassVar[str] = "hidden-markov-perceptron"
+    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+
+    emission_: Floats  # shape (n_labels, n_features); primal form
+    dual_: Floats  # A, shape (n_rows, n_labels); dual form
+    mistakes_: list[int]  # structures decoded wrongly, per round that was run
+    feature_names_: list[str]
+
+    def __init__(
+        self, rounds: int = 10, average: bool = False, dual: bool = False, unlabeled: Unlabeled = "error"
+    ) -> None:
+        self.rounds = rounds
+        self.average = average
+        self.dual = dual
+        self.unlabeled = unlabeled
+
+    @property
+    def learns_from(self) -> Literal["gram", "corpus", "groups"]:  # type: ignore[override]
+        """A Gram in the dual form, else a corpus."""
+        return "gram" if self.dual else "corpus"
+
+    def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
+        """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
+        require_whole_number(self.rounds, "rounds")
+        require_flag(self.average, "average")
+        require_flag(self.dual, "dual")
+        check_unlabeled(self.unlabeled)
+        self._check_form(evidence)
+        for key in self.fitted():
+            delattr(self, key)
+        gathered: Any = evidence
+        if self.dual:
+            if labels is None:
+                raise LearnerError("the dual form learns from a Gram and labels; call fit(gram, labels)")
+            self._fit_dual(gathered, labels)
+        else:
+            if labels is not None:
+                raise LearnerError("a corpus carries its labels; call fit(corpus)")
+            self._fit_primal(gathered)
+        return self
+
+    def _fit_primal(self, corpus: Packable | Packed) -> None:
+        packed = training_sequences(corpus, self.unlabeled)
+        features, names, labels = packed.features, feature_names(packed), label_names(packed)
+        values = np.ones(len(features.indices)) if features.values is None else features.values
+        n = len(labels)
+        emission, emission_lag = np.zeros((len(names), n)), np.zeros((len(names), n))
+        emission_sizes = np.zeros(len(names))
+        transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
+        work = _work(packed.n_positions, int(packed.lengths.max()), n)
+        mistakes: list[int] = []
+        while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
+            mistakes.append(
+                primal_round(
+                    features.indptr,
+                    features.indices,
+                    values,
+                    packed.labels,
+                    packed.starts,
+                    emission,
+                    emission_lag,
+                    emission_sizes,
+                    transition,
+                    transition_lag,
+                    len(mistakes) * len(packed),
+                    np.empty((packed.n_positions, n)),
+                    *work,
+                )
+            )
+        visits = int(self.rounds) * len(packed)
+        self.emission_ = np.ascontiguousarray(self._mean(emission, emission_lag, visits).T)
+        self.transition_ = self._mean(transition, transition_lag, visits)
+        self.mistakes_ = mistakes
+        self.feature_names_ = names
+        self.label_names_ = labels
+
+    def _fit_dual(self, gram: GramOperator, labels: Labels) -> None:
+        check_square(gram)
+        found, names = encode_labels(gram, labels)
+        codes, layout, n = found.astype(np.int32), gram.layout.rows, len(names)
+        is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
+        scores, dual, dual_lag = (np.zeros((len(codes), n)) for _ in range(3))
+        sizes = np.zeros(len(codes))
+        transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
+        best, back, guess = _work(len(codes), int(layout.lengths.max()), n)
+        mistakes: list[int] = []
+        visits = 0
+        while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
+            mistakes.append(0)
+            for block in range(layout.n_blocks):
+                rows, structures = layout.rows(block), layout.structures(block)
+                change = np.zeros((rows.stop - rows.start, n))
+                starts = layout.structure_starts[structures.start : structures.stop + 1] - rows.start
+                wrong = dual_block(
+                    np.ascontiguousarray(gram.tile(block, block), np.float64),
+                    codes[rows],
+                    starts,
+                    is_used[structures].astype(np.int32),
+                    scores[rows],
+                    sizes[rows],
+                    change,
+                    dual[rows],
+                    dual_lag[rows],
+                    transition,
+                    transition_lag,
+                    visits,
+                    best,
+                    back,
+                    guess[rows],
+                )
+                mistakes[-1] += wrong
+                visits += int(is_used[structures].sum())
+                if wrong:
+                    _push(gram, block, change, scores, sizes)
+        total = int(self.rounds) * int(is_used.sum())
+        self.dual_ = self._mean(dual, dual_lag, total)
+        self.transition_ = self._mean(transition, transition_lag, total)
+        self.mistakes_ = mistakes
+        self.label_names_ = names
+
+    def _mean(self, weights: Floats, lag: Floats, visits: int) -> Floats:
+        """The mean over all visits, w - lag / visits; the last weights when no average is wanted.
+
+        Divided last: a mean of whole numbers is rounded once, and weights that cancel are exactly 0.
+        """
+        return (visits * weights - lag) / visits if self.average else weights
+
+    def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
+        scores, _, starts = self._sized_emissions(evidence)
+        return scores, starts
+
+    def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats, Offsets]:
+        self.require_fitted()
+        self._check_form(evidence)
+        if self.dual:
+            columns = np.column_stack([self.dual_, size_column(np.abs(self.dual_).max(axis=1))])
+            sums, starts = cross_scores(evidence, columns, self.label_names_)
+            return sums[:, :-1], np.abs(sums).max(axis=1), starts
+        packed = packed_sequences(evidence)
+        features = known_features(packed, self.feature_names_)
+        sizes = abs(features) @ np.abs(self.emission_).max(axis=0)
+        return np.asarray(features @ self.emission_.T), np.asarray(sizes), packed.starts
+
+    def _check_form(self, evidence: Evidence) -> None:
+        if is_gram(evidence) != self.dual:
+            wanted, given = ("a Gram", "a corpus") if self.dual else ("a corpus", "a Gram")
+            raise LearnerError(
+                f"HiddenMarkovPerceptron(dual={self.dual}) reads {wanted}, but was given {given}; "
+                f"use dual={not self.dual} for {given}"
+            )
+
+
+def _work(n_positions: int, longest: int, n_labels: int) -> tuple[Floats, Any, Any]:
+    """Work space of the decoder: best scores, back pointers, guesses."""
+    return np.empty((2, n_labels)), np.empty((longest, n_labels), np.int32), np.zeros(n_positions, np.int32)
+
+
+def _push(gram: GramOperator, block: int, change: Floats, scores: Floats, sizes: Floats) -> None:
+    """Bring the updates of a block to the scores of all other blocks."""
+    layout = gram.layout.rows
+    changed = np.flatnonzero(change.any(axis=1))
+    others = [other for other in range(layout.n_blocks) if other != block]
+    for other, tile in gram.column_blocks(block, others):
+        values = tile[:, changed]
+        scores[layout.rows(other)] += values @ change[changed]
+        sizes[layout.rows(other)] += np.abs(values).sum(axis=1)

@@ -1,0 +1,256 @@
+"""The ranking perceptron over candidates, in dual form from any Gram operator: plain, averaged and voted.
+
+Training handles groups of at most two blocks of rows at once: their own scores change with every mistake, all other
+rows get the sum of the changes afterwards, in one product per tile, before any of them is read.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.chains.ties import TIE, size_column
+from gramline.learners.errors import LearnerError
+from gramline.learners.estimator import Learner
+from gramline.learners.operators.checks import check_rows, check_square
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.parameters import require_flag, require_whole_number
+from gramline.learners.perceptrons.candidate_groups import (
+    Groups,
+    batches_within_blocks,
+    batches_within_size,
+    blocks_of,
+    candidate_groups,
+)
+from gramline.learners.perceptrons.voting import HYPOTHESES, Ballot, best_candidates
+
+BATCH_BLOCKS = 2  # two, because a group may stand across the border of two blocks
+SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates held at once while voting
+
+
+class RankingPerceptron(Learner):
+    """F(x) = sum_ij a_ij (K(x_i0, x) - K(x_ij, x)); a group's candidate of the highest F is chosen.
+
+    Training: for every group i and candidate j >= 1 in order, unless F(x_i0) > F(x_ij) strictly, a_ij += 1. Every
+    comparison is one example: a hypothesis counts the comparisons it survived, 1 when created; the zero hypothesis is
+    dropped. vote=True: each hypothesis votes for its best candidate with its count. average=True: the count-weighted
+    mean of the a_ij decides, and no votes are taken. Neither: the last hypothesis. The lowest candidate wins ties.
+    """
+
+    name: ClassVar[str] = "ranking-perceptron"
+    learns_from = "groups"
+    row_arrays: ClassVar[tuple[str, ...]] = ("weights_", "average_weights_")
+
+    weights_: NDArray[np.int64]  # shape (n_rows,); F(x) = sum_s weights_[s] K(s, x)
+    average_weights_: Matrix  # shape (n_rows,)
+    updates_: Indices  # shape (n_mistakes, 2): rows of x_i0 and x_ij, in the order of the mistakes
+    counts_: NDArray[np.int64]  # shape (n_mistakes,): comparisons survived by the hypothesis after each mistake
+    mistakes_: list[int]  # per pass that was run
+
+    def __init__(self, passes: int = 1, vote: bool = True, average: bool = False) -> None:
+        self.passes = passes
+        self.vote = vote
+        self.average = average
+
+    def fit(self, gram: GramOperator, groups: Groups) -> RankingPerceptron:
+        """Train on a square Gram; `groups` are candidates of one sentence each, the correct one first.
+
+        Either group sizes, for rows that stand in order, or the row numbers of each group.
+        """
+        require_whole_number(self.passes, "passes")
+        require_flag(self.vote, "vote")
+        require_flag(self.average, "average")
+        check_square(gram)
+        candidates = candidate_groups(groups, gram.shape[0])
+        training = _Training(gram, candidates)
+        mistakes: list[int] = []
+        while len(mistakes) < self.passes and mistakes[-1:] != [0]:
+            mistakes.append(training.run_pass())
+        if training.counts:
+            # A pass without a mistake repeats for ever: the last hypothesis survives all that is left.
+            training.counts[-1] += (int(self.passes) - len(mistakes)) * sum(len(rows) - 1 for rows in candidates)
+        self.mistakes_ = mistakes
+        self.updates_ = np.array(training.updates, np.int64).reshape(-1, 2)
+        self.counts_ = np.array(training.counts, np.int64)
+        ones = np.ones(len(self.counts_))
+        self.weights_ = np.rint(self._summed(ones, ones, gram.shape[0])).astype(np.int64)
+        shares = self._average_shares()
+        self.average_weights_ = self._summed(shares, shares, gram.shape[0])
+        return self
+
+    def predict(self, cross: GramOperator, groups: Groups) -> list[int]:
+        """The chosen candidate of each group of new columns, counted from 0 within the group."""
+        self._check(cross)
+        candidates = candidate_groups(groups, cross.shape[1])
+        if self.is_voting:
+            return [int(votes.argmax()) for votes in self.votes(cross, candidates)]
+        scores, magnitudes = self._scores(cross)
+        chosen = [best_candidates(scores[None, columns], magnitudes[None, columns]) for columns in candidates]
+        return [int(best[0]) for best in chosen]
+
+    def decision_scores(self, cross: GramOperator, groups: Groups | None = None) -> Matrix:
+        """F of every new candidate, shape (n_columns,); of the mean hypothesis unless the learner is a plain one.
+
+        With `groups`, a voting learner gives the share of votes of each candidate within its group.
+        """
+        self._check(cross)
+        if groups is None or not self.is_voting:
+            return self._scores(cross)[0]
+        candidates = candidate_groups(groups, cross.shape[1])
+        shares = np.zeros(cross.shape[1])
+        for columns, votes in zip(candidates, self.votes(cross, candidates), strict=True):
+            shares[columns] = votes / max(1, int(self.counts_.sum()))
+        return shares
+
+    def support(self) -> NDArray[np.bool_]:
+        """Training rows that prediction needs: all that were ever in an update when hypotheses vote."""
+        self.require_fitted()
+        used = np.zeros(len(self.weights_), np.bool_)
+        used[self.updates_.ravel()] = True
+        return used
+
+    def restricted(self, rows: NDArray[np.integer]) -> Self:
+        reduced = super().restricted(rows)
+        places = np.full(len(self.weights_), -1, np.int64)
+        places[rows] = np.arange(len(self.weights_))[: len(reduced.weights_)]
+        reduced.updates_ = places[self.updates_]
+        if (reduced.updates_ < 0).any():
+            raise LearnerError(f"row {self.updates_[reduced.updates_ < 0][0]} is needed to predict, but was left out")
+        return reduced
+
+    @property
+    def is_voting(self) -> bool:
+        """Whether every hypothesis has a vote; otherwise one weighted sum decides."""
+        return self.vote and not self.average
+
+    @property
+    def deciding_weights(self) -> Matrix:
+        """Row weights of the one sum that decides when nobody votes: the mean, or the last hypothesis."""
+        self.require_fitted()
+        return self.average_weights_ if self.average else self.weights_.astype(float)
+
+    def without_rows(self) -> Self:
+        """The fitted learner without its training rows, for a model that sums over them in a form of its own."""
+        self.require_fitted()
+        reduced = self.fresh()
+        reduced.mistakes_, reduced.counts_ = self.mistakes_, self.counts_
+        reduced.updates_ = np.empty((0, 2), np.int64)
+        reduced.weights_, reduced.average_weights_ = np.empty(0, np.int64), np.empty(0)
+        return reduced
+
+    def _check(self, cross: GramOperator) -> None:
+        self.require_fitted()
+        check_rows(cross, len(self.weights_), "candidates")
+
+    def _average_shares(self) -> Matrix:
+        """Part of all counts that the hypotheses from each mistake on have, shape (n_mistakes,)."""
+        later: Matrix = np.cumsum(self.counts_[::-1].astype(float))[::-1]
+        return later / max(1, int(self.counts_.sum()))
+
+    def _summed(self, to_winners: Matrix, to_losers: Matrix, n_rows: int) -> Matrix:
+        """Row weights of a weighted sum of updates, shape (n_rows,)."""
+        summed = np.zeros(n_rows)
+        np.add.at(summed, self.updates_[:, 0], to_winners)
+        np.subtract.at(summed, self.updates_[:, 1], to_losers)
+        return summed
+
+    def _scores(self, cross: GramOperator) -> tuple[Matrix, Matrix]:
+        """F of every column, and how large the numbers were that were summed; shape (n_columns,) each."""
+        is_plain = not self.vote and not self.average
+        shares = np.ones(len(self.counts_)) if is_plain else self._average_shares()
+        weights = self.weights_ if is_plain else self.average_weights_
+        sizes = size_column(self._summed(shares, -shares, cross.shape[0]))
+        sums = cross.matmul(np.column_stack([weights, sizes]).astype(float), transpose=True)
+        return sums[:, 0], np.abs(sums[:, 1])
+
+    def votes(self, cross: GramOperator, candidates: list[Indices]) -> list[NDArray[np.int64]]:
+        """Summed counts of the hypotheses that choose each candidate, one array per group."""
+        votes: list[NDArray[np.int64]] = []
+        rows, places = np.unique(self.updates_, return_inverse=True)
+        places = places.reshape(-1, 2)
+        limit = max(1, SLAB_BYTES // (8 * max(1, len(rows))))
+        for batch in batches_within_size(candidates, limit):
+            slab = _slab(cross, rows, np.concatenate([candidates[group] for group in batch]))
+            ballot = Ballot([len(candidates[group]) for group in batch])
+            for first in range(0, len(self.counts_), HYPOTHESES):
+                part = slice(first, first + HYPOTHESES)
+                won, lost = (slab[places[part, side]] for side in (0, 1))
+                ballot.add(won - lost, np.abs(won) + np.abs(lost), self.counts_[part])
+            votes.extend(ballot.votes)
+        return votes
+
+
+class _Training:
+    """Scores of all training candidates, updates and counts so far."""
+
+    def __init__(self, gram: GramOperator, groups: list[Indices]) -> None:
+        self.gram, self.groups = gram, groups
+        self.scores = np.zeros(gram.shape[0])  # F
+        self.magnitudes = np.zeros(gram.shape[0])  # sum of |K| over all terms of F: what a rounding error is part of
+        self.updates: list[tuple[int, int]] = []
+        self.counts: list[int] = []
+
+    def run_pass(self) -> int:
+        """One pass over all groups; returns the number of mistakes."""
+        before = len(self.updates)
+        for batch in batches_within_blocks(self.groups, self.gram.layout.rows, BATCH_BLOCKS):
+            compared = [self.groups[group] for group in batch if len(self.groups[group]) > 1]
+            if compared:
+                self._run_batch(compared)
+        return len(self.updates) - before
+
+    def _run_batch(self, groups: list[Indices]) -> None:
+        """The literal loop over some groups, with the Gram matrix of their rows in memory."""
+        rows = np.unique(np.concatenate(groups))
+        square = _slab(self.gram, rows, rows)
+        scores, magnitudes = self.scores[rows], self.magnitudes[rows]
+        before = len(self.updates)
+        for group in groups:
+            correct, *others = np.searchsorted(rows, group).tolist()
+            for other in others:
+                tolerance = TIE * max(magnitudes[correct], magnitudes[other])
+                if scores[correct] - scores[other] > tolerance:
+                    if self.counts:
+                        self.counts[-1] += 1
+                    continue
+                scores += square[correct] - square[other]
+                magnitudes += np.abs(square[correct]) + np.abs(square[other])
+                self.updates.append((int(rows[correct]), int(rows[other])))
+                self.counts.append(1)
+        self._push(np.array(self.updates[before:], np.int64).reshape(-1, 2))
+        self.scores[rows], self.magnitudes[rows] = scores, magnitudes
+
+    def _push(self, updates: Indices) -> None:
+        """Add the changes of a batch to the scores of all rows, one product per tile of a changed column block."""
+        changed = np.unique(updates)
+        wins, losses = (
+            np.bincount(np.searchsorted(changed, updates[:, side]), minlength=len(changed)).astype(float)
+            for side in (0, 1)
+        )
+        layout = self.gram.layout.rows
+        blocks = blocks_of(changed, layout)
+        for block in np.unique(blocks).tolist():
+            own = blocks == block
+            columns = changed[own] - layout.rows(block).start
+            for other, tile in self.gram.column_blocks(block):
+                values = np.asarray(tile[:, columns], float)
+                self.scores[layout.rows(other)] += values @ (wins - losses)[own]
+                self.magnitudes[layout.rows(other)] += np.abs(values) @ (wins + losses)[own]
+
+
+def _slab(gram: GramOperator, rows: Indices, cols: Indices) -> Matrix:
+    """The Gram matrix between some rows and some columns, float64; reads each block pair once."""
+    slab = np.empty((len(rows), len(cols)))
+    row_blocks, col_blocks = blocks_of(rows, gram.layout.rows), blocks_of(cols, gram.layout.cols)
+    wanted = np.unique(row_blocks).tolist()
+    for col_block in np.unique(col_blocks).tolist():
+        to_cols = np.flatnonzero(col_blocks == col_block)
+        from_cols = cols[to_cols] - gram.layout.cols.rows(col_block).start
+        for row_block, tile in gram.column_blocks(col_block, wanted):
+            to_rows = np.flatnonzero(row_blocks == row_block)
+            from_rows = rows[to_rows] - gram.layout.rows.rows(row_block).start
+            slab[np.ix_(to_rows, to_cols)] = tile[np.ix_(from_rows, from_cols)]
+    return slab

@@ -1,0 +1,1 @@
+"""Z-score labelers: on explicit features and on a Gram matrix."""

@@ -1,0 +1,145 @@
+"""Moments of any per-position features over all label paths, by dynamic programming along the chain.
+
+phi_j(x, y) = sum_k f_j(y_{k-1}, y_k, k). With mu(i, k) and v(i, k) the first and second moments over all paths that
+end in label i at position k (pi(i, k) of them):
+    mu_j(i, k)   = sum_h pi(h, k-1) (mu_j(h, k-1) + f_j) / pi(i, k)
+    v_jj'(i, k)  = sum_h pi(h, k-1) (v_jj'(h, k-1) + mu_j(h, k-1) f_j' + f_j mu_j'(h, k-1) + f_j f_j') / pi(i, k)
+    mean = sum_i mu(i, m) pi(i, m) / sum_i pi(i, m),  covariance alike.
+Cost O(m n P^2) for P features: the general route, and a check of the closed forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gramline.kernels._jit import jit
+from gramline.learners.arrays import Codes, Floats, Offsets
+
+Indices = Offsets
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFeatures:
+    """f_j(h, i, k) in CSR form: row (k n + h) n + i for previous label h and label i; k = 0 uses h = 0 only."""
+
+    indptr: Offsets  # shape (m n n + 1,)
+    indices: Indices
+    values: Floats
+    n_labels: int
+    size: int  # P
+
+    @classmethod
+    def of(cls, dense: Floats) -> LocalFeatures:
+        """From an array of shape (m, n, n, P)."""
+        length, n_labels, _, size = dense.shape
+        sparse = csr_array(dense.reshape(length * n_labels * n_labels, size))
+        return cls(
+            sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data.astype(float), n_labels, size
+        )
+
+
+def chain_features(features: Floats, truth: Codes, n_labels: int) -> LocalFeatures:
+    """Emission counts [q * n + p], transition counts [a * n + b], then the Hamming loss against `truth`.
+
+    `features` has shape (m, D); P = D n + n^2 + 1.
+    """
+    length, size = features.shape
+    local = np.zeros((length, n_labels, n_labels, size * n_labels + n_labels**2 + 1))
+    for k in range(length):
+        for label in range(n_labels):
+            local[k, :, label, label : size * n_labels : n_labels] = features[k]
+            local[k, :, label, -1] = label != truth[k]
+            if k > 0:
+                for previous in range(n_labels):
+                    local[k, previous, label, size * n_labels + previous * n_labels + label] = 1.0
+    return LocalFeatures.of(local)
+
+
+def dynamic_moments(local: LocalFeatures) -> tuple[Floats, Floats]:
+    """Mean, shape (P,), and covariance, shape (P, P), over all label paths."""
+    length = (len(local.indptr) - 1) // local.n_labels**2
+    mean, half = _moments(local.indptr, local.indices, local.values, length, local.n_labels, local.size)
+    return mean, half + half.T - np.outer(mean, mean)
+
+
+@jit
+def _moments(
+    indptr: Offsets, indices: Indices, values: Floats, length: int, n: int, size: int
+) -> tuple[Floats, Floats]:
+    """The mean, and half the second moment: v = half + half^T."""
+    mean, half = np.zeros((n, size)), np.zeros((n, size, size))
+    if length == 0:
+        return mean[0], half[0]
+    for label in range(n):
+        for entry in range(indptr[label], indptr[label + 1]):
+            mean[label, indices[entry]] += values[entry]
+            for other in range(indptr[label], indptr[label + 1]):
+                half[label, indices[entry], indices[other]] += 0.5 * values[entry] * values[other]
+    paths = np.ones(n)  # pi, rescaled so that it never overflows
+    for k in range(1, length):
+        paths = paths / paths.sum()
+        mean_before, half_before = np.zeros(size), np.zeros((size, size))
+        for previous in range(n):
+            mean_before += paths[previous] * mean[previous]
+            half_before += paths[previous] * half[previous]
+        mean_after, half_after = np.empty((n, size)), np.empty((n, size, size))
+        for label in range(n):
+            mean_after[label] = mean_before
+            half_after[label] = half_before
+            for previous in range(n):
+                share = paths[previous]
+                row = (k * n + previous) * n + label
+                for entry in range(indptr[row], indptr[row + 1]):
+                    j, value = indices[entry], share * values[entry]
+                    mean_after[label, j] += value
+                    half_after[label, j] += value * mean[previous]
+                    for other in range(indptr[row], indptr[row + 1]):
+                        half_after[label, j, indices[other]] += 0.5 * value * values[other]
+        mean, half = mean_after, half_after
+        paths = np.full(n, paths.sum())  # every label follows every label
+    paths = paths / paths.sum()
+    total_mean, total_half = np.zeros(size), np.zeros((size, size))
+    for label in range(n):
+        total_mean += paths[label] * mean[label]
+        total_half += paths[label] * half[label]
+    return total_mean, total_half
+
+
+@dataclass(frozen=True, eq=False)
+class PathMoments:
+    """b*, C* and the moments of the loss of a training set; emissions [q * n + p] first, then [a * n + b]."""
+
+    excess: Floats  # b*
+    covariance: Floats  # C*
+    loss_mean: float  # mu_l
+    loss_covariance: Floats  # c_l
+
+
+def training_moments(features: csr_array, codes: Codes, starts: Offsets, n: int) -> PathMoments:
+    """Sums over all sequences; each one is worked out in the features that occur in it."""
+    size = features.shape[1] * n + n * n
+    excess, covariance, loss_covariance, loss_mean = np.zeros(size), np.zeros((size, size)), np.zeros(size), 0.0
+    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        rows = features[first:last]
+        used = np.unique(rows.indices)
+        dense, truth = rows[:, used].toarray(), codes[first:last]
+        mean, spread = dynamic_moments(chain_features(dense, truth, n))
+        places = np.concatenate(
+            [(used[:, None] * n + np.arange(n)).ravel(), features.shape[1] * n + np.arange(n * n)]
+        ).astype(np.int64)
+        excess[places] += _counts(dense, truth, n) - mean[:-1]
+        covariance[np.ix_(places, places)] += spread[:-1, :-1]
+        loss_covariance[places] += spread[:-1, -1]
+        loss_mean += float(mean[-1])
+    return PathMoments(excess, covariance, loss_mean, loss_covariance)
+
+
+def _counts(features: Floats, path: Codes, n: int) -> Floats:
+    """phi(x, path), shape (D n + n^2,)."""
+    chosen = np.eye(n)[path]
+    transition = np.zeros((n, n))
+    np.add.at(transition, (path[:-1], path[1:]), 1.0)
+    return np.concatenate([(features.T @ chosen).ravel(), transition.ravel()])

@@ -1,0 +1,305 @@
+"""The Z-score labeler on any position kernel: the reduced exact solution with G in place of F F^T.
+
+(G / n + ridge I) [A_0 | a_in | a_out] = [Yc | s_in | s_out] by conjugate gradients over a Gram operator: n + 2
+right-hand sides at once, every stored tile read once per iteration; a 2 x 2 system does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.arrays import Floats, Offsets
+from gramline.learners.chains.labeler import ChainLabeler, cross_scores
+from gramline.learners.chains.moments import ChainStatistics
+from gramline.learners.chains.viterbi import viterbi
+from gramline.learners.errors import LearnerParameterError
+from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.linear_algebra.conjugate_gradient import Solve, solve_together, solving
+from gramline.learners.linear_algebra.preconditioner import preconditioned_solving
+from gramline.learners.linear_algebra.solution import Solution, Status, require_converged
+from gramline.learners.operators.checks import check_square
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.parameters import is_number, require_whole_number
+from gramline.learners.token_features import Unlabeled, check_unlabeled, labeled_structures
+from gramline.learners.zscore.labeler import Loss, check_choice, check_ridge
+from gramline.learners.zscore.transitions import Reduced, hamming_scale, reduce_transitions, training_gain, training_z
+
+Preconditioner = Literal["wide", "nystrom", "none"]
+Precision = Literal["double", "single"]
+
+CANCELLED = 1e-3  # scores this small beside what they are a difference of are computed by a product instead
+ROUNDING = 1e-12  # of sums, relative to the sum of absolute values
+
+
+class KernelZScoreLabeler(ChainLabeler):
+    """A = (G / n + ridge)^-1 (Yc - (s_in u^T + s_out v^T) / n^2), emission scores G(new, train) A.
+
+    The Z-score reads the plain kernel G between positions: priors and label kernel of the Gram play no part.
+    `ridge` may be a list: all are solved together from one Krylov space, `path_` has a fitted labeler for each, and
+    this one is the first of them. `transition_ridge` None: the same as the ridge.
+
+    preconditioner="wide" fills the block of right-hand sides with random columns up to `width`: fewer passes over the
+    tiles, for any list of ridges; "nystrom" spends one pass on a rank-`width` picture of G, for a
+    single ridge only; "none" leaves the n + 2 columns alone.
+    precision="single" multiplies in float32 where the operator can: tiles stored in float32 stream about twice as
+    fast, and residuals stop falling near 1e-6.
+    A solve that did not converge leaves its `status_`; predicting from it is an error.
+    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+    """
+
+    name: ClassVar[str] = "kernel-zscore"
+    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+
+    dual_: Floats  # A, shape (n_rows, n_labels); 0 at rows left out of the training
+    z_: float  # Z of the model on its training set; 0 where nothing but rounding tells the labels from any others
+    loss_multiplier_: float | None  # alpha of the Hamming version
+    status_: str
+    iterations_: int
+    residual_: Floats  # relative residual of the n + 2 columns
+    _path: list[Self]
+
+    def __init__(
+        self,
+        ridge: float | Sequence[float] = 1e-2,
+        transition_ridge: float | None = None,
+        loss: Loss = "none",
+        tolerance: float = 1e-8,
+        max_iterations: int = 500,
+        preconditioner: Preconditioner = "wide",
+        width: int = 24,
+        precision: Precision = "double",
+        unlabeled: Unlabeled = "error",
+    ) -> None:
+        self.ridge = ridge
+        self.transition_ridge = transition_ridge
+        self.loss = loss
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.preconditioner = preconditioner
+        self.width = width
+        self.precision = precision
+        self.unlabeled = unlabeled
+
+    def fit(self, gram: GramOperator, labels: Labels) -> Self:
+        """Train on a square Gram and the labels of its rows, one list per structure."""
+        self._fit_all([self], gram, [labels])
+        return self
+
+    @classmethod
+    def fit_together(
+        cls, learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]
+    ) -> list[list[list[str]]]:
+        """Fit every learner on its own labels and predict all rows with it, reading each tile once for all of them.
+
+        Equal to separate fits. Learners with the same labels share one Krylov space.
+        """
+        cls._fit_all(learners, gram, label_sets)
+        for learner in learners:
+            learner._require_converged()
+        scores = gram.matmul(np.hstack([learner.dual_ for learner in learners]), transpose=True)
+        lengths, starts = gram.layout.cols.lengths, gram.layout.cols.structure_starts
+        ends = np.cumsum([0, *(learner.dual_.shape[1] for learner in learners)])
+        return [
+            decode_labels(viterbi(scores[:, first:last], learner.transition_, starts)[0], learner.label_names_, lengths)
+            for learner, first, last in zip(learners, ends[:-1], ends[1:], strict=True)
+        ]
+
+    @property
+    def path_(self) -> list[Self]:
+        """A fitted labeler for every ridge of the list, in its order; not kept by saved models."""
+        self.require_fitted()
+        return getattr(self, "_path", [])
+
+    def support(self) -> NDArray[np.bool_]:
+        """Rows that prediction needs; nothing may be predicted from a solve that did not converge."""
+        self.require_fitted()
+        self._require_converged()
+        return super().support()
+
+    def _emissions(self, evidence: GramOperator) -> tuple[Floats, Offsets]:
+        self.require_fitted()
+        self._require_converged()
+        return cross_scores(evidence, self.dual_, self.label_names_)
+
+    def _require_converged(self) -> None:
+        worst = float(np.max(self.residual_, initial=0.0))
+        require_converged(Status(self.status_), self.iterations_, worst, f"the kernel Z-score with ridge {self.ridge}")
+
+    def _ridges(self) -> list[float]:
+        is_one = isinstance(self.ridge, int | float | np.number)
+        values = [self.ridge] if is_one else list(self.ridge)  # type: ignore[arg-type]
+        if not values:
+            raise LearnerParameterError("ridge must be a number or a list of at least one number")
+        for value in values:
+            check_ridge(value, "ridge")
+            if value == 0:
+                raise LearnerParameterError(
+                    "the kernel Z-score needs a ridge above 0: the system is singular without one"
+                )
+        return [float(value) for value in values]  # type: ignore[arg-type]
+
+    def _check(self, gram: GramOperator) -> None:
+        ridges = self._ridges()
+        if self.transition_ridge is not None:
+            check_ridge(self.transition_ridge, "transition_ridge")
+        check_choice(self.loss, ("none", "hamming"), "loss")
+        check_choice(self.preconditioner, ("wide", "nystrom", "none"), "preconditioner")
+        check_choice(self.precision, ("double", "single"), "precision")
+        check_unlabeled(self.unlabeled)
+        if self.preconditioner == "nystrom" and len(ridges) > 1:
+            raise LearnerParameterError(
+                "the Nystrom preconditioner belongs to one ridge; use preconditioner='wide' for a list of them"
+            )
+        for key in ("width", "max_iterations"):
+            require_whole_number(getattr(self, key), key)
+        if not (is_number(self.tolerance) and self.tolerance > 0):
+            raise LearnerParameterError(f"tolerance must be a number above 0, got {self.tolerance!r}")
+        check_square(gram)
+
+    @staticmethod
+    def _fit_all(learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]) -> None:
+        problems: dict[tuple[object, ...], _Problem] = {}
+        for learner, labels in zip(learners, label_sets, strict=True):
+            learner._check(gram)
+            problem = _Problem.of(gram, labels, learner.unlabeled)
+            key = (problem.statistics.codes.tobytes(), problem.rows.tobytes(), *learner._solver())
+            problems.setdefault(key, problem).learners.append(learner)
+        running = list(problems.values())
+        is_double = any(learner.precision == "double" for learner in learners)
+
+        def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
+            wide = np.hstack([running[number].spread(block) for number, block in blocks.items()])
+            product = np.asarray(gram.matmul(wide if is_double else wide.astype(np.float32)), np.float64)
+            parts = np.split(product, np.cumsum([block.shape[1] for block in blocks.values()])[:-1], axis=1)
+            return {number: part[running[number].rows] for number, part in zip(blocks, parts, strict=True)}
+
+        for problem, solutions in zip(running, solve_together(apply_all, [p.solving() for p in running]), strict=True):
+            problem.finish(gram, solutions)
+
+    def _solver(self) -> tuple[object, ...]:
+        """What learners must have in common to share a Krylov space; a preconditioned one belongs to one ridge."""
+        own = tuple(self._ridges()) if self.preconditioner == "nystrom" else ()
+        return self.tolerance, self.max_iterations, self.preconditioner, self.width, own
+
+    def _solving(self, sides: Floats, shifts: Sequence[float]) -> Solve:
+        if self.preconditioner == "nystrom":
+            return preconditioned_solving(
+                sides, shifts[0], rank=int(self.width), tolerance=self.tolerance, max_iterations=self.max_iterations
+            )
+        n_extra = min(int(self.width), len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
+        extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
+        return solving(sides, shifts, tolerance=self.tolerance, max_iterations=self.max_iterations, extra_columns=extra)
+
+    def _solved(self, problem: _Problem, ridge: float, solution: Solution) -> _Solved:
+        """The reduced solution for one ridge. G X = n (sides - ridge X) needs no further product."""
+        statistics, sides = problem.statistics, problem.sides
+        n = statistics.n_labels
+        scored = n * (sides - ridge * solution.value)
+        transition_ridge = ridge if self.transition_ridge is None else self.transition_ridge
+        reduced = reduce_transitions(statistics, transition_ridge, sides[:, n:].T @ scored)
+        dual, scores = reduced.combined(solution.value), reduced.combined(scored)
+        is_vague = np.abs(scores).max(initial=0.0) < CANCELLED * n * ridge * np.abs(dual).max(initial=0.0)
+        return _Solved(self, solution, reduced, dual, scores, bool(is_vague))
+
+    def _take(self, problem: _Problem, solved: _Solved) -> None:
+        """Become the labeler that was solved for."""
+        statistics, reduced = problem.statistics, solved.reduced
+        dual, scores, transition = solved.dual, solved.scores, reduced.transition
+        gain = training_gain(scores, transition, statistics)
+        gain = gain if gain > solved.rounding else 0.0
+        self.loss_multiplier_ = None
+        if self.loss == "hamming":
+            hamming = hamming_scale(statistics, gain, reduced.interaction)
+            dual, scores = hamming.scale * dual, hamming.scale * scores
+            transition = hamming.scale * transition - reduced.interaction / statistics.n_labels
+            self.loss_multiplier_ = hamming.multiplier
+        self.dual_ = np.zeros((problem.n_rows, statistics.n_labels))
+        self.dual_[problem.rows] = dual
+        self.transition_ = transition
+        self.z_ = training_z(scores, transition, statistics) if gain else 0.0
+        self.label_names_ = problem.names
+        self.status_ = solved.solution.status.value
+        self.iterations_ = solved.solution.iterations
+        self.residual_ = solved.solution.residual
+
+
+@dataclass(eq=False)
+class _Solved:
+    """The reduced solution of one labeler."""
+
+    learner: KernelZScoreLabeler
+    solution: Solution
+    reduced: Reduced
+    dual: Floats  # A, shape (N, n_labels)
+    scores: Floats  # G A, shape (N, n_labels)
+    is_vague: bool  # the scores are a difference of much larger numbers
+    rounding: float = 0.0  # of the gain theta . b*
+
+
+@dataclass(eq=False)
+class _Problem:
+    """One training set and the learners that share it."""
+
+    statistics: ChainStatistics
+    rows: NDArray[np.int64]  # rows of the Gram that take part
+    n_rows: int
+    names: tuple[str, ...]
+    sides: Floats  # [Yc | s_in | s_out]
+    learners: list[KernelZScoreLabeler]
+
+    @classmethod
+    def of(cls, gram: GramOperator, labels: Labels, unlabeled: Unlabeled) -> _Problem:
+        codes, names = encode_labels(gram, labels)
+        layout = gram.layout.rows
+        complete = labeled_structures(codes.astype(np.int32), layout.structure_starts, unlabeled)
+        rows = np.flatnonzero(np.repeat(complete, layout.lengths))
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(layout.lengths[complete])])
+        statistics = ChainStatistics(codes[rows].astype(np.int32), starts, len(names))
+        return cls(statistics, rows, len(codes), names, statistics.right_hand_sides(), [])
+
+    def spread(self, block: Floats) -> Floats:
+        """`block` with zero rows where the Gram has rows that take no part."""
+        if len(self.rows) == self.n_rows:
+            return block
+        full = np.zeros((self.n_rows, block.shape[1]))
+        full[self.rows] = block
+        return full
+
+    @property
+    def ridges(self) -> list[float]:
+        return sorted({ridge for learner in self.learners for ridge in learner._ridges()})
+
+    def solving(self) -> Solve:
+        """The solve of all ridges of all learners."""
+        n = self.statistics.n_labels
+        return self.learners[0]._solving(n * self.sides, [n * ridge for ridge in self.ridges])
+
+    def finish(self, gram: GramOperator, solutions: list[Solution]) -> None:
+        by_ridge = dict(zip(self.ridges, solutions, strict=True))
+        found: list[_Solved] = []
+        for learner in self.learners:
+            ridges = learner._ridges()
+            learner._path = [learner.fresh().set_params(ridge=ridge) for ridge in ridges] if len(ridges) > 1 else []
+            for single in (learner, *learner._path):
+                ridge = single._ridges()[0]
+                found.append(single._solved(self, ridge, by_ridge[ridge]))
+        vague = [solved for solved in found if solved.is_vague]
+        if vague:
+            self._score(gram, vague)
+        for solved in found:
+            solved.learner._take(self, solved)
+
+    def _score(self, gram: GramOperator, vague: list[_Solved]) -> None:
+        """Where a ridge is so far above the kernel that it leaves nothing of G A, one product gives it for all."""
+        product = gram.matmul(np.hstack([self.spread(solved.dual) for solved in vague]))[self.rows]
+        roots = np.sqrt(np.maximum(gram.diagonal()[self.rows], 0.0))
+        n = self.statistics.n_labels
+        for solved, scores in zip(vague, np.split(product, len(vague), axis=1), strict=True):
+            solved.scores = scores
+            # |G_st| <= root_s root_t bounds what was summed up
+            solved.rounding = ROUNDING * float((roots @ np.abs(self.sides[:, :n])) @ (roots @ np.abs(solved.dual)))

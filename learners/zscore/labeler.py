@@ -1,0 +1,280 @@
+"""The Z-score labeler on explicit features: weights that set the right labeling apart from all label paths.
+
+Z(theta) = theta . b* / sqrt(theta^T C* theta), with b* the summed distance of the right labelings from the mean over
+all paths and C* the summed covariance; theta = (C* + ridge)^-1 b* maximises it as ridge -> 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gramline.kernels.packing import Packable, Packed
+from gramline.learners.arrays import Floats, Offsets
+from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.chains.moments import ChainStatistics
+from gramline.learners.errors import LearnerParameterError
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.conjugate_gradient import block_conjugate_gradient
+from gramline.learners.parameters import is_number, require_whole_number
+from gramline.learners.token_features import (
+    Unlabeled,
+    feature_matrix,
+    feature_names,
+    known_features,
+    label_names,
+    packed_sequences,
+    training_sequences,
+)
+from gramline.learners.zscore.constraints import Separation, separate
+from gramline.learners.zscore.dynamic import training_moments
+from gramline.learners.zscore.emissions import SOLVERS, EmissionSystem, Solver, solve_symmetric
+from gramline.learners.zscore.sampled import SampledMoments
+from gramline.learners.zscore.transitions import hamming_scale, reduce_transitions, training_gain, training_z
+
+Loss = Literal["none", "hamming"]
+Moments = Literal["closed", "dynamic", "sampled"]
+Constraints = Literal["none", "iterative"]
+DENSE_UNKNOWNS = 4000  # D n + n^2 above which the covariance is not formed
+
+
+class ZScoreLabeler(ChainLabeler):
+    """theta = (C* + ridge)^-1 b*; `transition_ridge` is that of the transition weights, None for the same.
+
+    loss="hamming": minimise var(theta . phi + l) / 2 subject to theta . b* - mean loss >= 1.
+    moments="closed" is exact and never forms C*; "dynamic" gets C* by dynamic programming (small problems: a check);
+    "sampled" takes it from `n_paths` random paths per sequence (`seed`).
+    Where one label is nearly everywhere (text without entities), its transition to itself weighs about n^2 P(a, a) and
+    outweighs all features: choose a `transition_ridge` (1e3 and more) by cross-validation, or use loss="hamming".
+    solver="direct" factorises, "cg" iterates to `tolerance`, "auto" chooses by size. ridge=0 gives the least norm.
+    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+    constraints="iterative" minimises theta^T (C* + ridge) theta subject to theta . b* >= 1 and a distance of 1 between
+    the right path of every training sequence and any other: for separable training sets of some thousand positions.
+    Wrong paths join the program round by round until all are at least `margin` away; 1 is the exact optimum, less ends
+    sooner. Where no weights do that, or `max_rounds` are too few to find them, `fit` raises an error that says so.
+    """
+
+    name: ClassVar[str] = "zscore"
+    learns_from: ClassVar[Literal["gram", "corpus", "groups"]] = "corpus"
+
+    emission_: Floats  # shape (n_labels, n_features)
+    z_: float  # Z of the model on its training set, exact moments
+    loss_multiplier_: float | None  # alpha of the Hamming version
+    mistakes_: list[int] | None  # training sequences not labelled right, per round of constraints; the last is 0
+    n_constraints_: int | None  # wrong paths that the last program held off
+    feature_names_: list[str]
+
+    def __init__(
+        self,
+        ridge: float = 1e-3,
+        transition_ridge: float | None = None,
+        loss: Loss = "none",
+        moments: Moments = "closed",
+        n_paths: int = 100,
+        seed: int = 0,
+        solver: Solver = "auto",
+        tolerance: float = 1e-6,
+        max_iterations: int = 5000,
+        unlabeled: Unlabeled = "error",
+        constraints: Constraints = "none",
+        margin: float = 0.1,
+        max_rounds: int = 100,
+    ) -> None:
+        self.ridge = ridge
+        self.transition_ridge = transition_ridge
+        self.loss = loss
+        self.moments = moments
+        self.n_paths = n_paths
+        self.seed = seed
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.unlabeled = unlabeled
+        self.constraints = constraints
+        self.margin = margin
+        self.max_rounds = max_rounds
+
+    def fit(self, corpus: Packable | Packed) -> Self:
+        """Train on labeled sequences with features."""
+        self.fit_alike([self], corpus)
+        return self
+
+    @staticmethod
+    def fit_alike(learners: Sequence[ZScoreLabeler], corpus: Packable | Packed) -> None:
+        """Fit every learner on the same corpus; those with the same ridge share one solve.
+
+        `transition_ridge` and `loss` cost next to nothing more: good for choosing them.
+        """
+        training: dict[Unlabeled, _Training] = {}
+        for learner in learners:
+            learner._check()
+            if learner.unlabeled not in training:
+                training[learner.unlabeled] = _Training(training_sequences(corpus, learner.unlabeled))
+            learner._learn(training[learner.unlabeled])
+
+    def _learn(self, training: _Training) -> None:
+        statistics = training.statistics
+        separation = None
+        if self.constraints == "iterative":
+            separation = separate(training.features, statistics, *self._ridges(), self.margin, self.max_rounds)
+            separation.require()
+        if self.moments == "closed":
+            emission, scores, transition, multiplier = self._closed(training, separation)
+        else:
+            route = {"dynamic": self._dynamic, "sampled": self._sampled}[self.moments]
+            emission, transition, multiplier = route(training.features, statistics)
+            scores = np.asarray(training.features @ emission)
+        self.emission_ = np.ascontiguousarray(emission.T)
+        self.transition_ = transition
+        self.z_ = training_z(scores, transition, statistics)
+        self.loss_multiplier_ = multiplier
+        self.mistakes_ = None if separation is None else separation.mistakes
+        self.n_constraints_ = None if separation is None else separation.n_constraints
+        self.feature_names_ = training.feature_names
+        self.label_names_ = training.label_names
+
+    def _emissions(self, evidence: Packable | Packed) -> tuple[Floats, Offsets]:
+        self.require_fitted()
+        packed = packed_sequences(evidence)
+        return np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts
+
+    def _check(self) -> None:
+        check_ridge(self.ridge, "ridge")
+        if self.transition_ridge is not None:
+            check_ridge(self.transition_ridge, "transition_ridge")
+        check_choice(self.loss, ("none", "hamming"), "loss")
+        check_choice(self.moments, ("closed", "dynamic", "sampled"), "moments")
+        check_choice(self.solver, SOLVERS, "solver")
+        require_whole_number(self.n_paths, "n_paths", least=2)
+        require_whole_number(self.seed, "seed", least=0)
+        if self.moments == "dynamic" and self.solver == "cg":
+            raise LearnerParameterError("moments='dynamic' forms the covariance; use solver='direct' or 'auto'")
+        check_choice(self.constraints, ("none", "iterative"), "constraints")
+        if not (is_number(self.margin) and 0 < self.margin <= 1):
+            raise LearnerParameterError(f"margin must be a number above 0 and at most 1, got {self.margin!r}")
+        require_whole_number(self.max_rounds, "max_rounds")
+        if self.constraints != "none" and self.ridge == 0:
+            raise LearnerParameterError("constraints='iterative' needs a ridge above 0; try 1e-6")
+        if self.constraints != "none" and (self.loss != "none" or self.moments != "closed"):
+            raise LearnerParameterError(
+                f"constraints='iterative' goes with loss='none' and moments='closed', got loss={self.loss!r} and "
+                f"moments={self.moments!r}"
+            )
+
+    def _ridges(self) -> tuple[float, float]:
+        return self.ridge, self.ridge if self.transition_ridge is None else self.transition_ridge
+
+    def _closed(
+        self, training: _Training, separation: Separation | None
+    ) -> tuple[Floats, Floats, Floats, float | None]:
+        """E, shape (D, n), its training scores F E, T and alpha by the reduced exact solution."""
+        statistics, n = training.statistics, training.statistics.n_labels
+        ridge, transition_ridge = self._ridges()
+        targets, excess = (None, None) if separation is None else (separation.targets, separation.excess)
+        solved, scored = training.solved(ridge, self.solver, self.tolerance, self.max_iterations, targets)
+        responses = training.system.sides[:, n:].T @ scored
+        products = solved[:, n:].T @ solved if ridge == transition_ridge == 0 else None
+        reduced = reduce_transitions(statistics, transition_ridge, responses, products, excess)
+        emission, scores, transition = reduced.combined(solved), reduced.combined(scored), reduced.transition
+        if self.loss == "none":
+            return emission, scores, transition, None
+        hamming = hamming_scale(statistics, training_gain(scores, transition, statistics), reduced.interaction)
+        transition = hamming.scale * transition - reduced.interaction / n
+        return hamming.scale * emission, hamming.scale * scores, transition, hamming.multiplier
+
+    def _dynamic(self, features: csr_array, statistics: ChainStatistics) -> tuple[Floats, Floats, float | None]:
+        n, size = statistics.n_labels, self._unknowns(features, statistics)
+        if size > DENSE_UNKNOWNS:
+            raise LearnerParameterError(
+                f"moments='dynamic' would form a covariance of {size} x {size}; use moments='closed', exact too"
+            )
+        found = training_moments(features, statistics.codes, statistics.starts, n)
+        sides = np.column_stack([found.excess, found.loss_covariance])
+        solved = solve_symmetric(found.covariance, sides, self._diagonal(features, statistics))
+        return self._finished(found.excess, found.loss_mean, solved, features.shape[1], n)
+
+    def _sampled(self, features: csr_array, statistics: ChainStatistics) -> tuple[Floats, Floats, float | None]:
+        n, size = statistics.n_labels, self._unknowns(features, statistics)
+        found = SampledMoments(features, statistics, self.n_paths, self.seed)
+        sides = np.column_stack([found.excess, found.loss_covariance][: 2 if self.loss == "hamming" else 1])
+        diagonal = self._diagonal(features, statistics)
+        is_direct = self.solver == "direct" or (self.solver == "auto" and diagonal.min() == 0)
+        if is_direct and size > DENSE_UNKNOWNS:
+            raise LearnerParameterError(
+                f"a direct solve would form a covariance of {size} x {size}; use a ridge above 0 and solver='cg'"
+            )
+        if is_direct:
+            solved = solve_symmetric(found.apply(np.eye(size)), sides, diagonal)
+        else:
+            scaling = (1.0 / np.sqrt(found.diagonal() + diagonal))[:, None]
+            with one_blas_thread():
+                (solution,) = block_conjugate_gradient(
+                    lambda block: scaling * found.apply(scaling * block) + diagonal[:, None] * scaling**2 * block,
+                    scaling * sides,
+                    tolerance=self.tolerance,
+                    max_iterations=self.max_iterations,
+                )
+            solved = scaling * solution.trusted("the Z-score's sampled system")
+        return self._finished(found.excess, found.loss_mean, solved, features.shape[1], n)
+
+    def _finished(
+        self, excess: Floats, loss_mean: float, solved: Floats, size: int, n: int
+    ) -> tuple[Floats, Floats, float | None]:
+        """theta = alpha x_b - x_c for x = (C* + ridge)^-1 [b*, c_l]; alpha = max(0, (1 + mu_l + b*.x_c) / J)."""
+        theta, multiplier = solved[:, 0], None
+        if self.loss == "hamming":
+            gain = float(excess @ solved[:, 0])
+            multiplier = max(0.0, (1.0 + loss_mean + float(excess @ solved[:, 1])) / gain) if gain > 0 else 0.0
+            theta = multiplier * solved[:, 0] - solved[:, 1]
+        return theta[: size * n].reshape(size, n), theta[size * n :].reshape(n, n), multiplier
+
+    def _unknowns(self, features: csr_array, statistics: ChainStatistics) -> int:
+        return int(features.shape[1]) * statistics.n_labels + statistics.n_labels**2
+
+    def _diagonal(self, features: csr_array, statistics: ChainStatistics) -> Floats:
+        n, (ridge, transition_ridge) = statistics.n_labels, self._ridges()
+        return np.concatenate([np.full(features.shape[1] * n, ridge), np.full(n * n, transition_ridge)])
+
+
+class _Training:
+    """One training set and the emission solutions found for it so far."""
+
+    def __init__(self, packed: Packed) -> None:
+        self.feature_names = feature_names(packed)
+        self.label_names = label_names(packed)
+        self.features = feature_matrix(packed, len(self.feature_names))
+        self.statistics = ChainStatistics(packed.labels, packed.starts, len(self.label_names))
+        self.system = EmissionSystem(self.features, self.statistics.right_hand_sides(), len(self.label_names))
+        self._solutions: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
+
+    def solved(
+        self, ridge: float, solver: Solver, tolerance: float, max_iterations: int, targets: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """X for [Yc | s_in | s_out] and F X, shapes (D, n + 2) and (N, n + 2); `targets` in place of Yc."""
+        if targets is not None:
+            sides = np.hstack([targets, self.system.sides[:, targets.shape[1] :]])
+            weights = EmissionSystem(self.features, sides, targets.shape[1]).solve(
+                ridge, solver, tolerance, max_iterations
+            )
+            return weights, np.asarray(self.features @ weights)
+        key = (ridge, solver, tolerance, max_iterations)
+        if key not in self._solutions:
+            weights = self.system.solve(ridge, solver, tolerance, max_iterations)
+            self._solutions[key] = weights, np.asarray(self.features @ weights)
+        return self._solutions[key]
+
+
+def check_ridge(value: object, what: str) -> None:
+    """A ridge is a finite number of at least 0."""
+    if not is_number(value):
+        raise LearnerParameterError(f"{what} must be a number, got {value!r}")
+    if not (np.isfinite(cast(float, value)) and cast(float, value) >= 0):
+        raise LearnerParameterError(f"{what} must be a finite number of at least 0, got {value}")
+
+
+def check_choice(value: object, choices: tuple[str, ...], what: str) -> None:
+    if value not in choices:
+        raise LearnerParameterError(f"{what} must be one of {', '.join(choices)}, got {value!r}")

@@ -1,0 +1,109 @@
+"""Candidate parses of a treebank as a corpus: the n best of each sentence, each scored against the gold tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gramline.pipeline.candidates.grammar import Grammar, Tree, words
+from gramline.pipeline.candidates.parser import Parsed, ParseOutcome, Parser
+from gramline.pipeline.candidates.score import constituents, sentence_score
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.errors import InputError
+
+
+@dataclass(frozen=True)
+class CandidateList:
+    """The parses proposed for one gold tree, best first by probability; none when parsing failed."""
+
+    gold: Tree
+    outcome: ParseOutcome
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return self.outcome.trees
+
+    @property
+    def weight(self) -> int:
+        """Constituents of the gold tree: what the sentence counts in a parse score."""
+        return constituents(self.gold).total()
+
+    @property
+    def scores(self) -> list[float]:
+        """Score of each candidate against the gold tree, between 0 and 1."""
+        return [sentence_score(tree, self.gold) for tree in self.trees]
+
+
+def propose(
+    gold: Sequence[Tree],
+    grammar: Grammar,
+    n: int = 20,
+    seconds: float = np.inf,
+    progress: Callable[[int], None] | None = None,
+) -> list[CandidateList]:
+    """The n best parses of the words of each gold tree; `progress` is told how many sentences are done."""
+    parser = Parser(grammar, n)
+    lists = []
+    for done, tree in enumerate(gold, 1):
+        lists.append(CandidateList(tree, parser.parse(words(tree), seconds)))
+        if progress is not None:
+            progress(done)
+    return lists
+
+
+def propose_held_out(
+    gold: Sequence[Tree],
+    n: int = 20,
+    folds: int = 5,
+    *,
+    horizontal: int | None = None,
+    seconds: float = np.inf,
+    progress: Callable[[int], None] | None = None,
+) -> list[CandidateList]:
+    """Like `propose`, each sentence by a grammar read off the other folds, so that no tree parses itself."""
+    if not 2 <= folds <= len(gold):
+        raise InputError(f"{len(gold)} trees can be cut into 2 to {len(gold)} folds, not {folds}")
+    lists: list[CandidateList | None] = [None] * len(gold)
+    done = 0
+    for fold in range(folds):
+        grammar = Grammar.of([t for k, t in enumerate(gold) if k % folds != fold], horizontal=horizontal)
+        held_out = range(fold, len(gold), folds)
+        further = None if progress is None else _after(done, progress)
+        found = propose([gold[k] for k in held_out], grammar, n, seconds, further)
+        for k, candidates in zip(held_out, found, strict=True):
+            lists[k] = candidates
+        done += len(held_out)
+    return [candidates for candidates in lists if candidates is not None]
+
+
+def _after(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:
+    return lambda more: progress(done + more)
+
+
+def candidate_corpus(lists: Sequence[CandidateList]) -> Corpus:
+    """All candidates, one structure each, with the columns group (sentence), probability (log), score and weight."""
+    rows = [
+        (group, number, tree, probability, score, weight)
+        for group, found in enumerate(lists)
+        for weight in [found.weight]
+        for number, (tree, probability, score) in enumerate(
+            zip(found.trees, found.outcome.scores, found.scores, strict=True)
+        )
+    ]
+    if not rows:
+        raise InputError("no sentence has a parse; use more trees for the grammar, or a Markov one (horizontal)")
+    corpus = Corpus.from_parses([row[2] for row in rows])
+    return (
+        corpus.with_column("id", [f"{row[0]}.{row[1]}" for row in rows])
+        .with_column("group", [row[0] for row in rows])
+        .with_column("probability", [row[3] for row in rows])
+        .with_column("score", [row[4] for row in rows])
+        .with_column("weight", [row[5] for row in rows])
+    )
+
+
+def outcomes(lists: Sequence[CandidateList]) -> dict[str, int]:
+    """How many sentences ended in which way."""
+    return {status.value: sum(found.outcome.status is status for found in lists) for status in Parsed}

@@ -1,0 +1,211 @@
+"""`gramline cache ls|show|verify|gc`: a folder of Gram matrices, looked at and cleared."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gramline.pipeline.cli.cluster_options import parse_bytes
+from gramline.pipeline.cli.terminal.output import (
+    count,
+    duration,
+    json_option,
+    say,
+    say_json,
+    say_pairs,
+    say_table,
+    size,
+)
+from gramline.pipeline.errors import InputError, TileCorruptError
+
+if TYPE_CHECKING:
+    from gramline.pipeline.gram.cache import Entry, GramCache
+
+DEFAULT = "gramline-cache"
+DAY = 86_400.0
+cache_option = click.option(
+    "--cache", "folder", metavar="FOLDER", default=DEFAULT, show_default=True, help="The cache folder."
+)
+
+
+@click.group(short_help="Look after a folder of Gram matrices.")
+def cache() -> None:
+    """Gram matrices that jobs of `gramline cv` made, each found again by what decides its numbers."""
+
+
+@cache.command(short_help="What is there.")
+@cache_option
+@json_option
+def ls(folder: str, as_json: bool) -> None:
+    """List every Gram matrix with its size, its age and what made it.
+
+    \b
+    Example:
+      gramline cache ls --cache gramline-cache
+    """
+    found = [_described(entry) for entry in _open(folder).entries()]
+    if as_json:
+        say_json({"cache": folder, "entries": found, "bytes": sum(entry["bytes"] for entry in found)})
+        return
+    if not found:
+        say(f"{folder} holds no Gram matrix")
+        return
+    rows = [
+        (
+            entry["name"][:10],
+            entry["kernel_text"] or "broken",
+            _tiles(entry),
+            size(entry["bytes"]),
+            f"{duration(entry['unused_seconds'])} ago",
+            "yes" if entry["in_use"] else "",
+        )
+        for entry in found
+    ]
+    say_table(("name", "kernel", "tiles", "size", "last used", "in use"), rows, n_left=2)
+    say(f"{count(len(found), 'matrix').replace('matrixs', 'matrices')}, {size(sum(e['bytes'] for e in found))}")
+
+
+@cache.command(short_help="One Gram matrix in full.")
+@click.argument("name")
+@cache_option
+@json_option
+def show(name: str, folder: str, as_json: bool) -> None:
+    """Show everything about the Gram matrix whose name begins with NAME.
+
+    \b
+    Example:
+      gramline cache show 3241
+    """
+    found = _described(_open(folder).entry(name))
+    if as_json:
+        say_json(found)
+        return
+    say_pairs(
+        {
+            "name": found["name"],
+            "store": found["store"],
+            "kernel": found["kernel_text"] or "the store is broken or was never finished",
+            "made from": str(found["made"].get("from", "unknown")),
+            "made at": str(found["made"].get("created", "unknown")),
+            "structures": f"{found['made'].get('structures', 0):,}",
+            "tiles": _tiles(found),
+            "size": size(found["bytes"]),
+            "last used": f"{duration(found['unused_seconds'])} ago",
+            "in use": "yes" if found["in_use"] else "no",
+        }
+    )
+
+
+@cache.command(short_help="Read and check every tile.")
+@click.argument("name", required=False)
+@cache_option
+@click.option("--repair", is_flag=True, help="Compute missing and damaged tiles again.")
+@json_option
+def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
+    """Check all Gram matrices, or the one whose name begins with NAME.
+
+    Exit code 1 if a tile is bad.
+
+    \b
+    Example:
+      gramline cache verify 3241 --repair
+    """
+    from gramline.pipeline.gram.verify import verify_gram
+
+    opened = _open(folder)
+    results: list[dict[str, Any]] = []
+    for entry in [opened.entry(name)] if name else opened.entries():
+        if entry.status() is None:
+            results.append({"name": entry.name, "is_good": False, "bad": ["the store cannot be opened"]})
+            continue
+        report = verify_gram(entry.store, repair=repair)
+        results.append({"name": entry.name, "is_good": report.is_good} | asdict(report))
+    bad = [result for result in results if not result["is_good"]]
+    if as_json:
+        say_json({"cache": folder, "entries": results})
+    else:
+        for result in results:
+            say(f"{result['name'][:10]}: {'good' if result['is_good'] else count(len(result['bad']), 'problem')}")
+    if bad:
+        raise TileCorruptError(
+            f"{bad[0]['name']} in {folder} is damaged ({len(bad)} of {len(results)} are); give --repair, or remove it "
+            "with `gramline cache gc --incomplete`"
+        )
+
+
+@cache.command(short_help="Delete what is no longer needed.")
+@cache_option
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="What nobody used for so many days.")
+@click.option("--keep", metavar="BYTES", help="Least recently used ones, until no more than this is left (10GB).")
+@click.option("--incomplete", is_flag=True, help="Unfinished and broken ones.")
+@click.option("--all", "everything", is_flag=True, help="Everything that is not in use.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be freed.")
+@json_option
+def gc(
+    folder: str,
+    older_than: float | None,
+    keep: str | None,
+    incomplete: bool,
+    everything: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Delete Gram matrices; one that a job is using is never touched.
+
+    \b
+    Example:
+      gramline cache gc --older-than 30 --dry-run
+    """
+    if older_than is None and keep is None and not incomplete and not everything:
+        raise InputError("say what may go: --older-than DAYS, --keep BYTES, --incomplete or --all")
+    freed = _open(folder).collect(
+        older_than=None if older_than is None else older_than * DAY,
+        keep_bytes=None if keep is None else parse_bytes(keep, "--keep"),
+        everything=everything,
+        incomplete=incomplete,
+        dry_run=dry_run,
+    )
+    if as_json:
+        removed = [{"name": name, "bytes": n_bytes} for name, n_bytes in freed.removed]
+        say_json({"removed": removed, "in_use": list(freed.in_use), "bytes": freed.bytes, "dry_run": dry_run})
+        return
+    for name, n_bytes in freed.removed:
+        say(f"{'would delete' if dry_run else 'deleted'} {name} ({size(n_bytes)})")
+    for name in freed.in_use:
+        say(f"kept {name}: it is in use")
+    say(f"{size(freed.bytes)} {'would be freed' if dry_run else 'freed'}")
+
+
+def _open(folder: str) -> GramCache:
+    from pathlib import Path
+
+    from gramline.pipeline.gram.cache import GramCache
+
+    if not Path(folder).is_dir():
+        raise InputError(f"there is no cache folder {folder}; name it with --cache")
+    return GramCache(folder)
+
+
+def _described(entry: Entry) -> dict[str, Any]:
+    from gramline.pipeline.crossval.descriptions import describe
+
+    status = entry.status()
+    return {
+        "name": entry.name,
+        "store": entry.store,
+        "bytes": entry.bytes,
+        "unused_seconds": max(0.0, time.time() - entry.last_used),
+        "in_use": entry.is_in_use(),
+        "made": entry.made,
+        "kernel": None if status is None else status.kernel,
+        "kernel_text": None if status is None else describe(status.kernel),
+        "tiles": None if status is None else status.n_tiles,
+        "present": None if status is None else status.n_present,
+    }
+
+
+def _tiles(found: dict[str, Any]) -> str:
+    return "-" if found["tiles"] is None else f"{found['present']:,} of {found['tiles']:,}"

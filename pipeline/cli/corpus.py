@@ -1,0 +1,205 @@
+"""`gramline corpus import|show|generate|candidates`: files of others to a corpus, a look at one, made-up sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gramline.pipeline.cli.candidates import candidates, output_option
+from gramline.pipeline.cli.terminal.output import (
+    WIDTH,
+    count,
+    json_option,
+    say,
+    say_json,
+    say_notes,
+    say_pairs,
+    say_table,
+)
+from gramline.pipeline.corpus.imports import CONLLU_KINDS, FORMATS, SUFFIXES, import_corpus
+from gramline.pipeline.errors import CorpusError, InputError
+
+if TYPE_CHECKING:
+    from gramline.pipeline.corpus.corpus import Corpus
+
+SHOWN = 3  # structures that `show` prints
+
+IMPORT_HELP = """Read FILE (plain or gzip) into a corpus, one Parquet file.
+
+\b
+conll     one token a line, a blank line ends a sentence; space or tab between
+jsonl     {"tokens": [...], "labels": [...]} per line; "children", "edges",
+          "tags" or "tree" for other structures
+conllu    dependency trees in ten columns
+brackets  parse trees, (S (NP they) (VP run))
+
+\b
+Example:
+  gramline corpus import eng.train --features spelling -o train.parquet
+  gramline corpus import test.data --features template:template \\
+      --like train.parquet -o test.parquet"""
+
+
+@click.group(help="Read, show and generate corpora.")
+def corpus() -> None:
+    pass
+
+
+corpus.add_command(candidates)
+
+
+@corpus.command("import", help=IMPORT_HELP, short_help="Read a file into a corpus.")
+@click.argument("file")
+@output_option
+@click.option(
+    *("--format", "layout"),
+    type=click.Choice(list(FORMATS)),
+    help=f"[default: by the name ({', '.join(SUFFIXES)}), else conll]",
+)
+@click.option("--labels", metavar="A,B,...", help="Label names in the order that breaks ties [default: sorted].")
+@click.option(
+    "--like", metavar="CORPUS", help="Take label names (others come last) and kept template features from this corpus."
+)
+@click.option(
+    "--features",
+    metavar="SET",
+    help="conll, conllu: token, words, spelling; conll: template:FILE [default: token].",
+)
+@click.option("--window", type=click.IntRange(0), help="conll, conllu: neighbours whose features count too.")
+@click.option("--minimum-count", type=click.IntRange(1), help="conll: keep template features that occur so often.")
+@click.option("--label-column", type=int, help="conll: from 0, negative from the end [default: -1].")
+@click.option("--no-labels", is_flag=True, default=None, help="conll, conllu: the file has none.")
+@click.option("--missing-label", metavar="LABEL", help="conll: this label means there is none.")
+@click.option("--skip-document-marks", is_flag=True, default=None, help="conll: leave -DOCSTART- lines out.")
+@click.option("--label", metavar="NAME", help="conllu: UPOS, XPOS, DEPREL, or a key of MISC or FEATS [default: UPOS].")
+@click.option("--kind", type=click.Choice(CONLLU_KINDS), help="conllu: what to make [default: trees].")
+@click.option("--strip-functions", is_flag=True, default=None, help="brackets: NP-SBJ-1 becomes NP.")
+@click.option("--strip-empty", is_flag=True, default=None, help="brackets: leave -NONE- elements out.")
+@json_option
+def import_(
+    file: str, output: str, layout: str | None, labels: str | None, like: str | None, as_json: bool, **options: Any
+) -> None:
+    from gramline.pipeline.corpus.corpus import Corpus
+
+    training = None if like is None else Corpus.load(like)
+    read = import_corpus(file, layout, labels=labels, like=training, options=options)
+    say_notes(_notes(read, file, training, like, options["label"]))
+    read.save(output)
+    _say_written(read, output, as_json)
+
+
+def _notes(read: Corpus, file: str, training: Corpus | None, like: str | None, key: str | None) -> Iterator[str]:
+    """Labels of an imported file that were probably not meant so."""
+    strange = [name for name in read.label_names if training is not None and name not in training.label_names]
+    if strange:
+        yield (
+            f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
+            "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
+        )
+    if key is not None and len({label for labels in read.labels for label in labels}) == 1:
+        from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys
+
+        there = label_keys(file)
+        if key not in COLUMNS and key.removeprefix("MISC.").removeprefix("FEATS.") not in there:
+            yield f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}"
+
+
+@corpus.command(short_help="What a corpus holds.")
+@click.argument("path", metavar="CORPUS")
+@json_option
+def show(path: str, as_json: bool) -> None:
+    """Show the sizes, labels and first structures of CORPUS.
+
+    \b
+    Example:
+      gramline corpus show train.parquet
+    """
+    from gramline.pipeline.corpus.corpus import Corpus
+
+    found = Corpus.load(path)
+    told = found.show()
+    if as_json:
+        say_json({"path": path} | told)
+        return
+    pairs = {
+        "corpus": path,
+        "kind": told["kind"],
+        "structures": f"{told['structures']:,}, the longest has {count(told['longest'], 'position')}",
+        "positions": f"{told['positions']:,}, {told['unlabeled']:,} of them without a label",
+        "features": f"{told['features']:,}",
+    }
+    if told["columns"]:
+        pairs["columns"] = ", ".join(told["columns"])
+    say_pairs(pairs | {"fingerprint": told["fingerprint"]})
+    if told["labels"]:
+        positions = told["positions"]
+        rows = [(name, f"{number:,}", f"{number / positions:.1%}") for name, number in told["labels"].items()]
+        say_table(("label", "positions", "part"), rows)
+    for line in _lines(found.select(range(min(SHOWN, len(found))))):
+        say(line if len(line) <= WIDTH else line[: WIDTH - 3] + "...")
+
+
+def _lines(found: Corpus) -> Iterator[str]:
+    """Structures for people: a tree in brackets, other tokens with their labels."""
+    if found.kind == "parses":
+        from gramline.pipeline.corpus.parses import bracketed
+
+        for tree in found.trees:
+            try:
+                yield bracketed(tree)
+            except CorpusError:  # a symbol that brackets cannot hold
+                yield json.dumps(tree, ensure_ascii=False)
+        return
+    for tokens, labels in zip(found.tokens, found.labels, strict=True):
+        pairs = zip(tokens, labels, strict=True)
+        yield " ".join(f"{token or '_'}/{label}" if label is not None else token or "_" for token, label in pairs)
+
+
+@corpus.command(short_help="Make sentences up.")
+@click.argument("name", metavar="saleslog")
+@output_option
+@click.option("--sentences", type=click.IntRange(1), default=200, show_default=True, help="How many.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The same seed, the same sentences.")
+@click.option(
+    "--kind",
+    type=click.Choice(["sequences", "trees", "dags", "parses"]),
+    default="sequences",
+    show_default=True,
+    help="Tokens, dependency trees, word graphs or parse trees of the same sentences.",
+)
+@click.option("--features", default="token", show_default=True, metavar="SET", help="token, words or spelling.")
+@click.option("--window", type=click.IntRange(0), help="Neighbours whose features count too.")
+@json_option
+def generate(
+    name: str, output: str, sentences: int, seed: int, kind: str, features: str, window: int | None, as_json: bool
+) -> None:
+    """Generate sales-log sentences with product, vendor, number and reason labels, each wished, used or rejected.
+
+    Which of the three hangs on a verb far away in the sentence.
+
+    \b
+    Example:
+      gramline corpus generate saleslog --sentences 200 --seed 1 -o train.parquet
+    """
+    if name != "saleslog":
+        raise InputError(f"there is no corpus {name!r} to generate; there is saleslog")
+    from gramline.pipeline.corpus.saleslog import generate_saleslog
+
+    made = generate_saleslog(sentences, seed, kind, features=features, window=window)
+    made.save(output)
+    _say_written(made, output, as_json)
+
+
+def _say_written(corpus: Any, output: str, as_json: bool) -> None:
+    told = corpus.show()
+    if as_json:
+        say_json({"path": output} | told)
+    else:
+        kind = told["kind"].removesuffix("s") if told["structures"] == 1 else told["kind"]
+        say(
+            f"{told['structures']:,} {kind}, {count(told['positions'], 'position')}, "
+            f"{count(told['features'], 'feature')}, {count(len(told['labels']), 'label')}: {output}"
+        )

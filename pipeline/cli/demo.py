@@ -1,0 +1,144 @@
+"""`gramline demo`: the main job on built-in data, with a short summary at the end."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.terminal.input_paths import folder
+from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_table, size
+from gramline.pipeline.cli.terminal.result import progress_shown
+from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+
+if TYPE_CHECKING:
+    from gramline.pipeline.experiments.demo import DemoResult
+
+SENTENCES = 300
+
+HELP = """Generate sentences, build their Gram matrices, train labelers from them and test them.
+
+The sentences are labeled as dependency trees and as sequences; the labels hang on verbs that are far away in the
+sentence, but near in its tree.
+
+Everything is written to one folder; a second run reuses the tiles that are there.
+
+\b
+Example:
+  gramline demo --folder demo-out"""
+
+
+@click.command(help=HELP, short_help="The whole way on built-in data.")
+@click.option(
+    *("--folder", "place"),
+    metavar="FOLDER",
+    default="demo-out",
+    show_default=True,
+    callback=folder,
+    help="Where everything is written.",
+)
+@click.option("--sentences", type=click.IntRange(10), default=SENTENCES, show_default=True, help="To train on.")
+@cluster_options
+@json_option
+@when_stopped(KEPT)
+def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
+    from gramline.pipeline.experiments.demo import run_demo
+
+    with progress_shown(as_json) as listener:
+        result = run_demo(
+            Path(place),
+            n_sentences=sentences,
+            n_held_out=max(5, sentences // 4),
+            executor=partial(executor_from, Job(), **options),
+            progress=listener,
+            say=_mute if as_json else say,
+        )
+    if as_json:
+        say_json(as_dict(result))
+    else:
+        say_summary(result)
+
+
+def _mute(_line: str) -> None:
+    pass
+
+
+def as_dict(result: DemoResult) -> dict[str, Any]:
+    sides = (result, result.sequences)
+    return {
+        "folder": str(result.folder),
+        "kernel": result.kernel.to_dict(),
+        "train": {"sentences": len(result.train), "positions": result.train.n_positions},
+        "test": {"sentences": len(result.test), "positions": result.test.n_positions},
+        "tiles": sum(side.status.n_tiles for side in sides),
+        "computed": sum(len(side.plan.tasks) for side in sides),
+        "reused": sum(side.plan.n_present for side in sides),
+        "stored_bytes": sum(side.status.stored_bytes for side in sides),
+        "mistakes": result.mistakes,
+        "support_positions": result.support_positions,
+        "seconds": result.seconds,
+        "report": str(result.report),
+        "evaluation": result.evaluation.to_dict(),
+        "sequences": {"kernel": result.sequences.kernel.to_dict(), "evaluation": result.sequences.evaluation.to_dict()},
+    }
+
+
+def say_summary(result: DemoResult) -> None:
+    """Sizes, times, tiles, scores and places, within a screen."""
+    status, scores, other = result.status, result.evaluation, result.sequences
+    told = as_dict(result)
+    tiles = (
+        f"{count(told['computed'], 'tile')} computed, {told['reused']:,} reused"
+        if told["computed"]
+        else f"all {count(told['tiles'], 'tile')} reused"
+    )
+    say()
+    say_table(
+        ("step", "result", "time"),
+        [
+            (
+                "sentences",
+                f"{len(result.train):,} to train, {len(result.test):,} to test, {len(result.train.label_names)} labels",
+                duration(result.seconds["generate"]),
+            ),
+            (
+                "Gram matrices",
+                f"2 of {status.shape[0]:,} rows, {size(told['stored_bytes'])}; {tiles}",
+                duration(result.seconds["build"]),
+            ),
+            (
+                "perceptron",
+                f"{count(len(result.mistakes), 'round')}, mistakes {result.mistakes[0]:,} to {result.mistakes[-1]:,}",
+                duration(result.seconds["train"]),
+            ),
+            (
+                "held out",
+                f"token accuracy {scores.accuracy:.4f}, Hamming loss {scores.hamming_loss:.4f}",
+                duration(result.seconds["evaluate"]),
+            ),
+            (
+                "sequences",
+                f"token accuracy {other.evaluation.accuracy:.4f} without the trees",
+                duration(result.seconds["sequences"]),
+            ),
+        ],
+        n_left=2,
+    )
+    rows = [
+        (name, f"{score.precision:.4f}", f"{score.recall:.4f}", f"{score.f1:.4f}", f"{score.gold:,}")
+        for kernel, found in (("tree", scores), ("sequence", other.evaluation))
+        for name, score in (
+            (f"{kernel} kernel, tokens but {found.dummy}", found.tokens),
+            (f"{kernel} kernel, spans", found.spans),
+        )
+    ]
+    say_table(("held out", "precision", "recall", "F1", "gold"), rows)
+    say(f"matrix  {status.path}")
+    say(f"model   {result.folder / 'model.zarr'}")
+    say(f"corpora {result.folder / 'train.parquet'} and test.parquet")
+    say(f"report  {result.report}")
+    say(f"look closer: gramline evaluate {result.folder / 'model.zarr'} {result.folder / 'test.parquet'}")

@@ -1,0 +1,132 @@
+"""`gramline evaluate`: how good a model, or a file of predictions, is on a labeled corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gramline.pipeline.cli.ranking import evaluate_choices, holds_choices
+from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.files import require_path
+
+if TYPE_CHECKING:
+    from gramline.learners.metrics import Evaluation, Score
+    from gramline.pipeline.corpus.corpus import Corpus
+
+HELP = """Compare predicted labels with those of CORPUS.
+
+SOURCE is a model, or a file of predictions (JSON lines or CoNLL columns). Precision, recall and F1 are over all labels
+but the dummy one, token by token and span by span (IOB2).
+
+For a ranker, CORPUS holds candidates: the parse score of the chosen ones stands beside that of the first (the most
+probable) and of the best ones. With --gold, sentences without a candidate count as well, with a score of 0.
+
+\b
+Example:
+  gramline evaluate model.zarr test.parquet
+  gramline evaluate predictions.jsonl test.parquet --json
+  gramline evaluate ranker.zarr candidates.parquet --gold new.trees"""
+
+
+@click.command(help=HELP, short_help="Compare predicted labels with the right ones.")
+@click.argument("source")
+@click.argument("corpus")
+@click.option("--dummy", default="O", show_default=True, metavar="LABEL", help="Label of positions that carry nothing.")
+@click.option("--no-dummy", is_flag=True, help="Every label counts.")
+@click.option("--allow-unknown-labels", is_flag=True, help="Count labels that the model does not know as mistakes.")
+@click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
+@click.option("--gold", metavar="TREES", help="Of a ranker: the trees that the candidates are for.")
+@json_option
+def evaluate(
+    source: str,
+    corpus: str,
+    dummy: str,
+    no_dummy: bool,
+    allow_unknown_labels: bool,
+    block_rows: int | None,
+    gold: str | None,
+    as_json: bool,
+) -> None:
+    from gramline.learners.metrics import evaluate as compare
+    from gramline.pipeline.corpus.corpus import Corpus
+    from gramline.pipeline.models.ranker import is_ranker
+
+    require_path(source, "a model that `gramline fit` wrote, or of a file of predictions")
+    if holds_choices(source) if Path(source).is_file() else is_ranker(source):
+        evaluate_choices(source, corpus, gold, as_json)
+        return
+    if gold is not None:
+        raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
+    right = Corpus.load(corpus)
+    predicted = predicted_labels(source, right, block_rows, allow_unknown_labels)
+    result = compare(right.labels, predicted, dummy=None if no_dummy else dummy)
+    if as_json:
+        say_json({"source": source, "corpus": corpus} | result.to_dict())
+    else:
+        say_evaluation(result)
+
+
+def predicted_labels(
+    source: str, gold: Corpus, block_rows: int | None, allow_unknown_labels: bool
+) -> list[list[str | None]]:
+    """Labels from a file of predictions, or from a model."""
+    if Path(source).is_file():
+        from gramline.pipeline.models.predictions import read_predictions
+
+        found = read_predictions(source)
+        for number, (name, right) in enumerate(zip(found.ids, gold.ids, strict=False)):
+            if name is not None and name != right:
+                raise InputError(
+                    f"{source}: prediction {number} is for structure {name!r}, but the corpus has {right!r} there; "
+                    "give the corpus that was labeled"
+                )
+        return [list(labels) for labels in found.labels]
+    from gramline.pipeline.models.model import Model
+
+    model = Model.load(source)
+    if not allow_unknown_labels:
+        _refuse_unknown(gold, model.label_names)
+    predicted = model.predict(gold.without_labels(), block_rows=block_rows)
+    say_notes(model.notes)
+    return [list(labels) for labels in predicted]
+
+
+def _refuse_unknown(gold: Corpus, known: tuple[str, ...]) -> None:
+    """A label that cannot be predicted is more often another notation than a hard case."""
+    from gramline.pipeline.corpus.label_columns import first_unknown_label
+
+    if found := first_unknown_label(gold.labels, known):
+        number, position, label = found
+        raise InputError(
+            f"structure {number}, position {position} has the label {label!r}, which the model does not know "
+            f"(it knows {', '.join(known)}); rename it, or give --allow-unknown-labels to count it as a mistake"
+        )
+
+
+def say_evaluation(result: Evaluation) -> None:
+    """The totals, then a table per label and one per type of span."""
+    say(f"{count(result.n_structures, 'structure')}, {count(result.n_positions, 'position')}")
+    say()
+    say_pairs(
+        {
+            "token accuracy": f"{result.accuracy:.4f}",
+            "Hamming loss": f"{result.hamming_loss:.4f}",
+            "whole structures right": f"{result.exact_match:.4f}",
+        }
+    )
+    dummy = "all labels" if result.dummy is None else f"all but {result.dummy}"
+    _say_scores("tokens", dict(result.by_label), {dummy: result.tokens})
+    _say_scores("spans", dict(result.by_span_type), {"all spans": result.spans})
+
+
+def _say_scores(title: str, scores: Mapping[str, Score], totals: Mapping[str, Score]) -> None:
+    rows = [
+        (name, f"{s.precision:.4f}", f"{s.recall:.4f}", f"{s.f1:.4f}", f"{s.gold:,}", f"{s.predicted:,}")
+        for name, s in (scores | totals).items()  # type: ignore[operator]
+    ]
+    say()
+    say_table((title, "precision", "recall", "F1", "gold", "found"), rows)

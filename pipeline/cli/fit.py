@@ -1,0 +1,226 @@
+"""`gramline fit`: from a stored Gram matrix (or a corpus, for learners that read features) to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gramline.pipeline.cli.cluster_options import cluster_options
+from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
+from gramline.pipeline.cli.job_file.corpus import corpus_of
+from gramline.pipeline.cli.job_file.file import Job, load_job
+from gramline.pipeline.cli.ranking import say_forest, trained_ranker
+from gramline.pipeline.cli.terminal.notation import parse_setting
+from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
+from gramline.pipeline.cli.terminal.stopping import when_stopped
+from gramline.pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from gramline.learners.estimator import Learner
+    from gramline.pipeline.gram.stored import StoredGram
+    from gramline.pipeline.models.model import Model
+    from gramline.pipeline.models.ranker import Ranker
+
+DEFAULT = "labeling-perceptron"
+
+HELP = """Train a labeler and save it as a model.
+
+SOURCE is a Gram matrix that `gramline gram build` wrote (with the labels of its corpus), or a corpus for learners
+that read features themselves. The model needs neither of them afterwards. A ranker learns from a Gram matrix over
+candidates, whose corpus has the columns group and score (`gramline corpus candidates` writes them). Training runs in
+this process unless --workers, --cluster or --scheduler asks for Dask.
+
+\b
+Example:
+  gramline fit train.gram.zarr -o model.zarr --rounds 10 --average
+  gramline fit parses.gram.zarr -o ranker.zarr --learner ranking-perceptron \\
+      --candidates parses.parquet"""
+
+
+@click.command(help=HELP, short_help="Train a labeler.")
+@click.argument("source", required=False)
+@click.option("-o", "--output", metavar="MODEL", help="Where to write the model.")
+@click.option("--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT}]; README lists them.")
+@click.option("--rounds", type=int, help="Passes over the training data [default: 10].")
+@click.option("--average/--no-average", default=None, help="Predict with the mean of all weights on the way.")
+@click.option("--set", "extra", metavar="KEY=VALUE", multiple=True, help="Any other parameter of the learner.")
+@click.option(
+    "--candidates",
+    metavar="CORPUS",
+    multiple=True,
+    help="Of a ranker: the corpus of the Gram matrix (then appended ones).",
+)
+@click.option(
+    "--factor-memory",
+    metavar="BYTES",
+    help="Of gaussian-process: memory of a factorisation [default: 2GiB]; a larger one is made by tiles on disk.",
+)
+@click.option("--plan", "plan_only", is_flag=True, help="Of gaussian-process: only show memory and time.")
+@click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
+@click.option("--job", "job_path", metavar="FILE", help="TOML file with [gram], [learner] and [model] tables.")
+@cluster_options
+@json_option
+def fit(
+    source: str | None,
+    output: str | None,
+    learner: str | None,
+    rounds: int | None,
+    average: bool | None,
+    extra: tuple[str, ...],
+    candidates: tuple[str, ...],
+    factor_memory: str | None,
+    plan_only: bool,
+    overwrite: bool,
+    job_path: str | None,
+    as_json: bool,
+    **cluster: Any,
+) -> None:
+    job = load_job(job_path)
+    chosen = learner_from(job, learner, rounds, average, extra)
+    refuse_others(chosen, factor_memory, plan_only)
+    if plan_only:
+        _say_plan(job, source, chosen, factor_memory, cluster, as_json)
+        return
+    target = job.path(output, "model", "path", "where to write the model (-o MODEL)")
+    refuse_existing(target, overwrite)
+    begin = perf_counter()
+    if candidates and chosen.learns_from != "groups":
+        raise InputError(f"--candidates means nothing for {chosen.name}, which labels positions; leave it out")
+    with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
+        model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
+        model.save(target, overwrite=overwrite)
+    seconds = perf_counter() - begin
+    trained = model.learner.attributes()["fitted"]
+    result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more
+    result |= {key: trained[f"{key}_"] for key in ("elbo", "sweeps", "converged") if f"{key}_" in trained}
+    say_notes(model.learner.notes())
+    if as_json:
+        say_json(result)
+        return
+    if result["mistakes"]:
+        say(f"mistakes per round: {' '.join(map(str, result['mistakes']))}")
+    kept = (
+        f"{count(result['support_structures'], 'structure')} and {count(result['support_positions'], 'position')} kept"
+    )
+    say(f"{result['learner']} trained in {duration(seconds)}" + (f": {kept}" if result["support_structures"] else ""))
+    if "elbo" in result:
+        say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}")
+    if result.get("forest"):
+        say_forest(result)
+    say(f"model written to {target}")
+
+
+def refuse_existing(target: str, overwrite: bool) -> None:
+    """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
+    from gramline.pipeline.storage.groups import require_kind_or_nothing
+    from gramline.pipeline.storage.kinds import SAVED_LEARNERS
+
+    if require_kind_or_nothing(target, SAVED_LEARNERS) and not overwrite:
+        raise InputError(f"{target} is there already; choose another path or give --overwrite")
+
+
+def learner_from(
+    job: Job, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
+) -> Learner:
+    """The learner that the options and the job file describe together; its values are checked before any work."""
+    from gramline.learners.catalogue import find_learner, make_learner
+    from gramline.pipeline.crossval.job_checks import check_values
+
+    params = job.table("learner")
+    listed = params.pop("name", DEFAULT)
+    if name is not None and name != listed:
+        listed, params = name, {}  # another learner does not inherit the file's parameters
+    for text in extra:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--set {text!r} is not of the form key=value")
+        params[key.replace("-", "_")] = parse_setting(value)
+    turns = "passes" if find_learner(listed).learns_from == "groups" else "rounds"
+    params |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
+    learner = make_learner(listed, params)
+    check_values(learner.fresh())
+    return learner
+
+
+def _trained(
+    job: Job,
+    source: str | None,
+    learner: Learner,
+    candidates: tuple[str, ...],
+    factor_memory: str | None,
+    cluster: dict[str, Any],
+    as_json: bool,
+) -> tuple[Model | Ranker, dict[str, Any]]:
+    from gramline.pipeline.models.model import Model
+
+    fitting: Any = learner
+    if learner.learns_from == "corpus":
+        from gramline.pipeline.corpus.corpus import Corpus
+
+        path = job.path(source, "corpus", "path", "the corpus to train on")
+        if Path(path).is_dir():
+            raise InputError(
+                f"{learner.name} reads features, so it trains on a corpus file, but {path} is a folder; give the path "
+                "of a corpus"
+            )
+        corpus = Corpus.load(path) if source is not None else corpus_of(job, "path")
+        _note_dropped(learner, corpus.labels)
+        return Model.of(fitting.fit(corpus), corpus), {}
+    from gramline.pipeline.gram.read_progress import telling_reads
+
+    gram = _gram(job, source, learner)
+    if not as_json:
+        say(f"training on {count(gram.shape[0], 'row')} in {count(gram.layout.n_tiles, 'tile')}")
+    with factoring(job, gram, learner, factor_memory, cluster) as plan:
+        if plan is not None and not as_json:
+            say_plan(plan)
+        with nullcontext() if as_json else telling_reads(gram, say):
+            if learner.learns_from == "groups":
+                return trained_ranker(learner, gram, candidates)
+            more = {} if plan is None else {"plan": plan.to_dict()}
+            _note_dropped(learner, gram.labels)
+            return Model.of(fitting.fit(gram, gram.labels), gram.row_corpus, gram.kernel), more
+
+
+def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> None:
+    """How much a learner of whole label paths leaves out where labels are missing; said before it learns."""
+    if getattr(learner, "unlabeled", None) == "drop":
+        dropped = sum(None in row for row in labels)
+        if dropped:
+            say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
+
+
+def _gram(job: Job, source: str | None, learner: Learner) -> StoredGram:
+    """The complete Gram matrix to train on."""
+    from gramline.pipeline.gram.stored import StoredGram
+
+    path = job.path(source, "gram", "path", "the Gram matrix to train on")
+    if Path(path).is_file():
+        raise InputError(
+            f"{learner.name} trains on a Gram matrix, but {path} is a file; build one with `gramline gram build`"
+        )
+    gram = StoredGram.open(path)
+    gram.status().require_complete()
+    if learner.learns_from == "gram" and not gram.kernel.per_position:
+        raise InputError(
+            f"{path} compares whole structures ({gram.kernel.name}), but {learner.name} learns from positions; build "
+            "it with a labeling kernel, or rank candidates with --learner ranking-perceptron"
+        )
+    return gram
+
+
+def _say_plan(
+    job: Job, source: str | None, learner: Learner, factor_memory: str | None, cluster: dict[str, Any], as_json: bool
+) -> None:
+    with factoring(job, _gram(job, source, learner), learner, factor_memory, cluster) as plan:
+        if plan is None:
+            return
+        if as_json:
+            say_json(plan.to_dict())
+        else:
+            say_plan(plan)

@@ -1,0 +1,211 @@
+"""`gramline gram plan|build|append`: what computes tiles."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gramline.pipeline.cli.cluster_options import cluster_options, executor_from, parse_bytes
+from gramline.pipeline.cli.job_file.corpus import corpus_of
+from gramline.pipeline.cli.job_file.file import CLUSTER_KEYS, Job, load_job
+from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
+from gramline.pipeline.cli.job_file.types import COMPRESSIONS, DTYPES
+from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
+from gramline.pipeline.cli.terminal.result import Tally, progress_shown, say_built
+from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+from gramline.pipeline.gram.notes import kernel_notes
+
+if TYPE_CHECKING:
+    from gramline.pipeline.corpus.corpus import Corpus
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CLUSTER = (*CLUSTER_KEYS, "insecure_plain_text")
+KERNEL = ("kernel", "c", "gap", "observation", "prior", "label_kernel")
+job_option = click.option("--job", "job_path", metavar="FILE", help="TOML job file; options win over it.")
+
+
+def store_options(command: F) -> F:
+    """Adds what decides the shape of a new store."""
+    for option in reversed(
+        [
+            click.option("--other", metavar="CORPUS", help="Columns from this corpus: a rectangular matrix."),
+            click.option("--dtype", type=click.Choice(DTYPES), help="Of the tiles [default: float64]."),
+            click.option(
+                "--block-rows", type=click.IntRange(1), help="Rows of a tile [default: 2048, or the longest]."
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(short_help="What a build will take.")
+@click.argument("corpus", required=False)
+@click.option("-o", "--output", metavar="GRAM", help="A store whose finished tiles are not counted again.")
+@store_options
+@kernel_options
+@click.option("--workers", type=click.IntRange(1), help="Worker processes to reckon with [default: one per core].")
+@click.option("--threads", type=click.IntRange(1), help="Threads per worker [default: 1].")
+@click.option("--memory-limit", metavar="BYTES", help="Refuse a plan that needs more per worker, such as 2GiB.")
+@job_option
+@json_option
+def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: bool, **options: Any) -> None:
+    """Print tiles, bytes on disk, peak memory per worker and time of a build, before anything runs.
+
+    A few sample tiles are computed here to tell the time.
+
+    \b
+    Example:
+      gramline gram plan train.parquet --observation polynomial:degree=2
+    """
+    from gramline.pipeline.gram.forecast import PROGRAM_BYTES, forecast, tile_limit
+
+    job = load_job(job_path)
+    rows, cols = _corpora(job, corpus, options["other"])
+    kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
+    say_notes(kernel_notes(kernel, rows))
+    told = forecast(
+        kernel,
+        rows,
+        cols,
+        path=job.setting(output, "gram", "path"),
+        dtype=job.setting(options["dtype"], "gram", "dtype") or "float64",
+        block_rows=job.setting(options["block_rows"], "gram", "block_rows"),
+    )
+    threads = job.setting(options["threads"], "cluster", "threads") or 1
+    workers = job.setting(options["workers"], "cluster", "workers") or len(os.sched_getaffinity(0))
+    limit = job.setting(options["memory_limit"], "cluster", "memory_limit")
+    if limit is not None:
+        told.plan.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
+    result = told.to_dict(workers * threads)
+    if as_json:
+        say_json(result)
+        return
+    height, width = told.shape
+    say_pairs(
+        {
+            "matrix": f"{height:,} x {width:,}",
+            "tiles": f"{result['tiles']:,} of {told.block_rows:,} rows, {result['present']:,} of them present",
+            "to compute": f"{count(result['to_compute'], 'tile')}, {result['cells']:,} kernel values",
+            "on disk": f"{size(result['stored_bytes'])} without compression",
+            "memory": f"{size(threads * result['peak_bytes'] + PROGRAM_BYTES)} per worker at worst",
+            "time": f"about {duration(result['seconds'])} on {count(workers * threads, 'thread')} like this one",
+        }
+    )
+
+
+@click.command(short_help="Compute and store a Gram matrix.")
+@click.argument("corpus", required=False)
+@click.option(
+    *("-o", "--output", "--store"), metavar="GRAM", help="Where to store it: a path, or s3://... with gramline[s3]."
+)
+@store_options
+@click.option("--compression", type=click.Choice(COMPRESSIONS), help="Of the tiles [default: none].")
+@kernel_options
+@cluster_options
+@job_option
+@json_option
+@when_stopped(KEPT)
+def build(corpus: str | None, output: str | None, job_path: str | None, as_json: bool, **options: Any) -> None:
+    """Compute the Gram matrix of CORPUS into the store GRAM; given again, it goes on where it was.
+
+    \b
+    Example:
+      gramline gram build train.parquet -o train.gram.zarr --c 0.8 --gap 0.2 \\
+          --observation polynomial:degree=2,normalized=true \\
+          --workers 4 --memory-limit 2GiB
+    """
+    from gramline.pipeline.gram.build import build_gram
+    from gramline.pipeline.gram.forecast import planned, tile_limit
+
+    job = load_job(job_path)
+    target = job.path(output, "gram", "path", "where to store the Gram matrix (-o GRAM)")
+    rows, cols = _corpora(job, corpus, options["other"])
+    kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
+    say_notes(kernel_notes(kernel, rows))
+    choices = {
+        "dtype": job.setting(options["dtype"], "gram", "dtype") or "float64",
+        "block_rows": job.setting(options["block_rows"], "gram", "block_rows"),
+    }
+    limit = job.setting(options["memory_limit"], "cluster", "memory_limit")
+    threads = job.setting(options["threads"], "cluster", "threads") or 1
+    tally = Tally()
+    # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
+    todo, _ = planned(kernel, rows, cols, path=target, **choices)
+    if limit is not None:
+        todo.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
+    with ExitStack() as stack:
+        stack.enter_context(_without_remains(target))
+        executor = None
+        if todo.tasks:
+            executor = stack.enter_context(executor_from(job, **{key: options[key] for key in CLUSTER}))
+        built = build_gram(
+            kernel,
+            rows,
+            target,
+            other=cols,
+            executor=executor,
+            compression=job.setting(options["compression"], "gram", "compression"),
+            progress=tally.and_then(stack.enter_context(progress_shown(as_json))),
+            **choices,
+        )
+    say_built(asdict(built.status()) | tally.result(), as_json)
+
+
+@click.command(short_help="Add structures to a Gram matrix.")
+@click.argument("store", metavar="GRAM")
+@click.argument("corpus")
+@cluster_options
+@json_option
+@when_stopped(KEPT)
+def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
+    """Add the structures of CORPUS to the store GRAM; only the new rows and columns of tiles are computed.
+
+    Given again after an interruption, it goes on where it was.
+
+    \b
+    Example:
+      gramline gram append train.gram.zarr more.parquet --workers 4
+    """
+    from gramline.pipeline.corpus.corpus import Corpus
+    from gramline.pipeline.gram.append import append_gram
+    from gramline.pipeline.gram.stored import StoredGram
+
+    StoredGram.open(store)
+    more = Corpus.load(corpus)
+    tally = Tally()
+    with executor_from(Job(), **options) as executor, progress_shown(as_json) as listener:
+        grown = append_gram(store, more, executor=executor, progress=tally.and_then(listener))
+    say_built(asdict(grown.status()) | tally.result(), as_json)
+
+
+@contextmanager
+def _without_remains(target: str) -> Iterator[None]:
+    """A store that this command began and whose kernel cannot be finished is of no use to anybody: it goes."""
+    from gramline.kernels.errors import KernelOverflowError
+    from gramline.pipeline.storage.groups import group_exists, is_local, local_path
+
+    is_ours = is_local(target) and not group_exists(target)
+    try:
+        yield
+    except KernelOverflowError:
+        if is_ours:
+            shutil.rmtree(local_path(target), ignore_errors=True)
+        raise
+
+
+def _corpora(job: Job, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:
+    from gramline.pipeline.corpus.corpus import Corpus
+
+    first = corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
+    if other is not None:
+        return first, Corpus.load(other)
+    return first, corpus_of(job, "other", like=first) if "other" in job.tables.get("corpus", {}) else None

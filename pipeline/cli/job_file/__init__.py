@@ -1,0 +1,1 @@
+"""Job files: the tables a command reads instead of options."""

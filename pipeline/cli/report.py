@@ -1,0 +1,36 @@
+"""`gramline report`: a run as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gramline.pipeline.cli.terminal.output import json_option, say, say_json, size
+from gramline.pipeline.files import require_no_folder
+
+HELP = """Write the run RUN as one HTML page that needs no network.
+
+It shows scores, curves, confusion, the worst sentences, the Gram matrix, tiles, and everything to repeat the run.
+
+\b
+Example:
+  gramline report cv.run
+  gramline report cv.run -o cv.html"""
+
+
+@click.command(help=HELP, short_help="A run as one HTML page.")
+@click.argument("run")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it [default: RUN/report.html].")
+@json_option
+def report(run: str, output: str | None, as_json: bool) -> None:
+    from gramline.pipeline.reporting.run_report import write_run_report
+
+    if output is not None:
+        require_no_folder(output)
+    written = write_run_report(run, output)
+    n_bytes = Path(written).stat().st_size
+    if as_json:
+        say_json({"run": run, "report": str(written), "bytes": n_bytes})
+    else:
+        say(f"report written to {written} ({size(n_bytes)})")

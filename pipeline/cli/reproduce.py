@@ -1,0 +1,166 @@
+"""`gramline reproduce`: the papers' experiments, listed or run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import click
+
+from gramline.pipeline.cli.terminal.input_paths import folder as writable
+from gramline.pipeline.cli.terminal.output import duration, json_option, say, say_json, say_table
+from gramline.pipeline.cli.terminal.stopping import when_stopped
+
+if TYPE_CHECKING:
+    from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
+    from gramline.pipeline.experiments.record import Record
+
+REPORT = "report.html"
+WIDTH = 120
+HELP = """Run experiments of the papers and print paper and measured numbers side by side.
+
+With --data and no NAME it runs all of them, but for the scale run, which is run by its name alone; without both it
+lists them. DATA is the folder that holds the data sets; nothing of it is copied. An experiment whose files are not
+there is skipped, and says which files it wants; those on built-in data always run.
+
+\b
+Example:
+  gramline reproduce
+  gramline reproduce --data data -o results
+  gramline reproduce tree-reranking --data data -o results"""
+
+
+@click.command(help=HELP, short_help="Repeat the papers' experiments.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--data", "folder", metavar="FOLDER", help="The folder with the data sets.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", callback=writable, help="Write Parquet, JSON, SVG and one HTML report there."
+)
+@click.option("--all", "everything", is_flag=True, help="Run every experiment, also without data sets.")
+@click.option("--quick", is_flag=True, help="A small version of each, for a first look.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything that is drawn.")
+@click.option("--scratch", metavar="FOLDER", default=".", help="Where large files may lie meanwhile  [default: .]")
+@click.option("--page", "pages", multiple=True, metavar="FILE", help="Write what -o holds into a Markdown page.")
+@json_option
+def reproduce(
+    names: tuple[str, ...],
+    folder: str | None,
+    output: str | None,
+    everything: bool,
+    quick: bool,
+    seed: int,
+    scratch: str,
+    pages: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    from gramline.pipeline.errors import InputError
+    from gramline.pipeline.experiments.base import Run
+    from gramline.pipeline.experiments.catalogue import EXPERIMENTS, find_experiment
+
+    if pages and output is None:
+        raise InputError("--page writes what the folder of -o holds; name it with -o")
+    if folder is not None and not Path(folder).is_dir():
+        raise InputError(f"--data {folder} is not a folder; name the one that holds the data sets")
+    chosen = [find_experiment(name) for name in names]
+    if not names and (everything or folder is not None):
+        chosen = [experiment for experiment in EXPERIMENTS.values() if not experiment.by_name_only]
+    if not chosen and not pages:
+        _list(as_json)
+        return
+    run = Run(
+        Path(folder or "."), quick=quick, seed=seed, say=lambda line: click.echo(line, err=True), scratch=Path(scratch)
+    )
+    records = []
+    for experiment in chosen:
+        left = f"{experiment.name} was not finished and is not saved; the same command begins it again"
+        with when_stopped(left):
+            records.append(_recorded(experiment, run, None if folder is None else Path(folder), strict=bool(names)))
+        _tell(records[-1], output, as_json)
+    if output is not None:
+        _write(Path(output), pages, as_json)
+    if as_json:
+        say_json({record.name: record.to_dict() for record in records})
+
+
+def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> Record:
+    """Run one; files that are missing are a mistake when it was asked for by name, else a reason to skip it."""
+    from gramline.pipeline.errors import InputError
+    from gramline.pipeline.experiments.record import Record, command_line, this_machine
+
+    missing = experiment.missing(folder)
+    if missing and strict and folder is None:
+        raise InputError(f"--data is missing; name the folder that holds {', '.join(missing)}")
+    skipped = None
+    if missing and not strict:
+        where = "the folder that --data names" if folder is None else str(folder)
+        skipped = f"Skipped: put {' and '.join(missing)} into {where} to run it."
+    begin = perf_counter()
+    tables: tuple[ResultTable, ...] = ()
+    try:
+        tables = tuple(experiment.run(run)) if skipped is None else ()
+    except InputError as error:  # one that takes whatever it finds, and found nothing
+        if strict:
+            raise
+        skipped = f"Skipped: {error}."
+    seconds = perf_counter() - begin
+    command = command_line(experiment.name, run)
+    return Record(experiment.name, experiment.title, command, seconds, this_machine(), tables, skipped)
+
+
+def _tell(record: Record, output: str | None, as_json: bool) -> None:
+    """Save and print one."""
+    from gramline.pipeline.experiments.record import save_record
+
+    # A run that was skipped leaves what an earlier one has saved.
+    written = save_record(record, Path(output)) if output is not None and record.skipped is None else []
+    if as_json:
+        return
+    for table in record.tables:
+        _show(table)
+    told = record.skipped or duration(record.seconds)
+    say(f"{record.name}: {told}" + "".join(f"\n  {path}" for path in written))
+
+
+def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
+    """The report and the pages, of everything that the folder holds."""
+    from gramline.pipeline.experiments.catalogue import EXPERIMENTS
+    from gramline.pipeline.experiments.record import load_records
+    from gramline.pipeline.experiments.report import write_experiment_report
+    from gramline.pipeline.experiments.results_page import update_page
+
+    records = load_records(folder, list(EXPERIMENTS))
+    if not pages:
+        write_experiment_report(records, folder / REPORT)
+    for page in pages:
+        update_page(Path(page), records, os.path.relpath(folder, Path(page).parent))
+    if not as_json:
+        say("\n".join(pages) if pages else f"report: {folder / REPORT}")
+
+
+def _list(as_json: bool) -> None:
+    from gramline.pipeline.experiments.catalogue import EXPERIMENTS
+
+    if as_json:
+        say_json({"experiments": {name: experiment.title for name, experiment in EXPERIMENTS.items()}})
+    else:
+        say_table(["experiment", "what"], [[name, experiment.title] for name, experiment in EXPERIMENTS.items()])
+
+
+def _show(table: ResultTable) -> None:
+    """Wider than other tables: paper and measured numbers stand side by side."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from gramline.pipeline.experiments.base import shown
+
+    drawn = Table(box=box.SIMPLE_HEAD, title=table.title, title_justify="left", pad_edge=False)
+    for number, name in enumerate(table.columns):
+        drawn.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(shown(cell) for cell in row))
+    Console(width=WIDTH, highlight=False, markup=False, emoji=False).print(drawn)
+    for note in table.notes:
+        say(f"  {note}")

@@ -1,0 +1,1 @@
+"""What a command says on a terminal, and how it ends."""

@@ -1,0 +1,74 @@
+"""What an exception means to the person at the terminal: one line and an exit code.
+
+0 done, 1 failed, 2 wrong usage or bad input, 130 Ctrl-C, 143 SIGTERM. Only a mistake of ours has a traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from gramline.pipeline.cli.terminal.stopping import BEGINS_AGAIN, Terminated
+from gramline.pipeline.files import ADVICE
+
+FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
+HELP_WANTED = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2; before, click shows it by itself
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A line for stderr and an exit code."""
+
+    line: str
+    code: int
+
+
+def understood(error: BaseException) -> Failure | None:
+    """What to say about an error; None when it is none that the program foresees."""
+    if isinstance(error, click.exceptions.Exit):
+        return Failure("", error.exit_code)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        left = error.args[0] if error.args else BEGINS_AGAIN
+        return Failure(f"stopped; {left}", TERMINATED if isinstance(error, Terminated) else STOPPED)
+    if isinstance(error, click.ClickException):
+        if isinstance(error, HELP_WANTED):
+            error.show()  # a group without a command: its help page is the answer
+            return Failure("", REFUSED)
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f"; see {error.ctx.command_path} --help"
+        return Failure(_one_line(error.format_message()).rstrip(".") + hint, REFUSED)
+    # Imported here because the numerical packages take longer to load than all of the help pages.
+    from gramline.kernels.errors import KernelError
+    from gramline.learners.errors import LearnerError
+    from gramline.pipeline.errors import InputError, RunError
+
+    if isinstance(error, InputError | KernelError | LearnerError):
+        return Failure(_one_line(str(error)), REFUSED)
+    if isinstance(error, OSError):
+        return Failure(_system(error), REFUSED if error.errno in ADVICE else FAILED)
+    if isinstance(error, RunError):
+        refused = any(isinstance(cause, InputError | KernelError | LearnerError) for cause in _causes(error))
+        full = any(isinstance(cause, OSError) and cause.errno in ADVICE for cause in _causes(error))
+        return Failure(_one_line(str(error)), REFUSED if refused or full else FAILED)
+    return None
+
+
+def _system(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    what = (error.strerror or str(error) or type(error).__name__).lower()
+    advice = ADVICE.get(error.errno or 0)
+    return _one_line(f"{where}{what}" + (f"; {advice}" if advice else ""))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

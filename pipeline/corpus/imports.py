@@ -1,0 +1,105 @@
+"""Which reader reads a file, and which options each of them understands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gramline.pipeline.errors import InputError, UnknownLabelError
+from gramline.pipeline.files import require_file
+
+if TYPE_CHECKING:
+    from gramline.pipeline.corpus.corpus import Corpus
+
+TEMPLATE = "template:"
+CONLLU_KINDS = ("trees", "sequences")
+
+
+def import_corpus(
+    path: str, layout: str | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
+) -> Corpus:
+    """Read a file with the options that were given; one that means nothing to this format is refused.
+
+    Label names and kept template features are those of `like` if there is one; labels that it does not have come last.
+    """
+    chosen = layout or SUFFIXES.get(Path(path.removesuffix(".gz")).suffix, "conll")
+    reader, understood = FORMATS[chosen]
+    given = {key: value for key, value in options.items() if value is not None}
+    for key in given:
+        if key not in understood:
+            option = "--" + key.replace("_", "-")
+            raise InputError(f"{option} means nothing for {chosen} files; leave it out or choose another --format")
+    require_file(path, f"a {chosen} file")
+    if path.endswith(".parquet"):
+        raise InputError(f"{path} is a corpus already; import the file that it was made from")
+    names = None if labels is None else [name.strip() for name in labels.split(",")]
+    if like is None or names is not None:
+        return reader(path, given, names, like)
+    known = like.label_names or None
+    try:
+        return reader(path, dict(given), known, like)
+    except UnknownLabelError as error:
+        return reader(path, given, [*(known or ()), *error.names], like)
+
+
+def _conll(path: str, options: dict[str, Any], labels: list[str] | None, training: Corpus | None) -> Corpus:
+    from gramline.pipeline.corpus.readers.conll import read_conll
+
+    if options.pop("no_labels", False):
+        options["label_column"] = None
+    features = options.get("features", "token")
+    if features.startswith(TEMPLATE):
+        options["template"] = options.pop("features").removeprefix(TEMPLATE)
+        if "window" in options:
+            raise InputError("--window means nothing beside a template, which names its neighbours itself")
+        if training is not None:
+            options["keep"] = training.packed().vocabulary.features
+    elif "minimum_count" in options:
+        raise InputError("--minimum-count counts the features of a template; give --features template:FILE")
+    return read_conll(path, labels=labels, **options)
+
+
+def _conllu(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
+    from gramline.pipeline.corpus.readers.conllu import read_conllu
+
+    if options.pop("no_labels", False):
+        options["label"] = None
+    return read_conllu(path, labels=labels, **options)
+
+
+def _jsonl(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
+    from gramline.pipeline.corpus.readers.jsonl import read_jsonl
+
+    return read_jsonl(path, labels=labels, **options)
+
+
+def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
+    from gramline.pipeline.corpus.readers.brackets import read_brackets
+
+    if labels is not None:
+        raise InputError("parse trees have no labels to order; leave --labels and --like out")
+    return read_brackets(path, **options)
+
+
+Reader = Callable[[str, dict[str, Any], "list[str] | None", "Corpus | None"], "Corpus"]
+
+FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
+    "conll": (
+        _conll,
+        frozenset(
+            ("features", "window", "minimum_count", "label_column", "no_labels", "missing_label", "skip_document_marks")
+        ),
+    ),
+    "jsonl": (_jsonl, frozenset()),
+    "conllu": (_conllu, frozenset(("features", "window", "no_labels", "label", "kind"))),
+    "brackets": (_brackets, frozenset(("strip_functions", "strip_empty"))),
+}
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".conllu": "conllu",
+    ".mrg": "brackets",
+    ".ptb": "brackets",
+    ".trees": "brackets",
+}

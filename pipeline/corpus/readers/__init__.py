@@ -1,0 +1,1 @@
+"""Files in, a corpus out: one format per module."""

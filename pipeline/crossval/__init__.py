@@ -1,0 +1,1 @@
+"""Folds, jobs and runs: many settings on the same matrix."""

@@ -1,0 +1,226 @@
+"""A run folder: finished problems as small files, each written whole or not at all, and the results made of them.
+
+RUN/run.json   structures.parquet   units/*.parquet   tiles/*.parquet   and at the end
+    results.parquet (problem x metric)   predictions.parquet (problem x position)   results.json
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gramline.pipeline.crossval.job import JobData
+from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.crossval.validate import METRICS, CrossValidation
+from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.events import TileReport
+
+DETAILS = b"gramline.unit"
+FORMAT = 1  # of run.json, results.json and the files beside them
+
+
+class RunFolder:
+    """Where one job keeps what it has done."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def existing(cls, path: str | os.PathLike[str]) -> RunFolder:
+        """A folder that a job has written results to."""
+        folder = cls(path)
+        if not (folder.path / "results.json").is_file():
+            what = (
+                "has no results yet; run `gramline cv` to the end"
+                if (folder.path / "run.json").is_file()
+                else ("is not a run; give the folder that `gramline cv` wrote")
+            )
+            raise InputError(f"{folder.path} {what}")
+        found = folder.read_json("results.json").get("format", 1)  # the first ones had no number
+        if found != FORMAT:
+            raise InputError(
+                f"{folder.path} holds results of format {found!r}, but this version of gramline reads format {FORMAT}; "
+                "use the version that wrote them, or run the job again"
+            )
+        return folder
+
+    @property
+    def structures_path(self) -> Path:
+        return self.path / "structures.parquet"
+
+    @property
+    def corpus_path(self) -> Path:
+        return self.path / "corpus.parquet"
+
+    @contextmanager
+    def begun(self, data: JobData, description: Mapping[str, Any]) -> Iterator[None]:
+        """Nobody else writes here meanwhile."""
+        if self.path.is_file() or (self.path.is_dir() and any(self.path.iterdir()) and not self._is_run()):
+            raise InputError(f"{self.path} is something else than a run; choose another folder")
+        (self.path / "units").mkdir(parents=True, exist_ok=True)
+        (self.path / "tiles").mkdir(exist_ok=True)
+        with (self.path / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.path} belongs to a job that is running; wait for it, or stop it") from None
+            self.write_json("run.json", {"gramline": "run", "format": FORMAT, **description})
+            if data.corpus is not None:
+                data.corpus.save(self.corpus_path)
+            self.write_parquet(
+                self.structures_path,
+                pa.table(
+                    {
+                        "id": pa.array(data.ids, pa.string()),
+                        "tokens": pa.array(data.tokens, pa.list_(pa.string())),
+                        "labels": pa.array(data.labels, pa.list_(pa.string())),
+                    }
+                ),
+            )
+            yield
+
+    def _is_run(self) -> bool:
+        return (self.path / "run.json").is_file() or (self.path / "lock").is_file()
+
+    # ---- finished problems
+
+    def write_unit(self, outcomes: Mapping[str, HeldOut], details: Mapping[str, Any]) -> None:
+        """Outcomes by problem digest, that were found together."""
+        rows: dict[str, list[Any]] = {"problem": [], "predicted": [], "confidence": []}
+        for digest, held in outcomes.items():
+            rows["problem"].extend([digest] * len(held.predicted))
+            rows["predicted"].extend(held.predicted)
+            rows["confidence"].extend(held.confidence or [None] * len(held.predicted))
+        table = pa.table(
+            {
+                "problem": pa.array(rows["problem"], pa.string()).dictionary_encode(),
+                "predicted": pa.array(rows["predicted"], pa.list_(pa.string())),
+                "confidence": pa.array(rows["confidence"], pa.list_(pa.float64())),
+            }
+        )
+        content = dict(details) | {
+            "traces": {digest: dict(held.traces) for digest, held in outcomes.items()},
+            "notes": {digest: list(held.notes) for digest, held in outcomes.items() if held.notes},
+        }
+        table = table.replace_schema_metadata({DETAILS: json.dumps(content).encode()})
+        self.write_parquet(self.path / "units" / f"{uuid.uuid4().hex}.parquet", table)
+
+    def finished(self) -> set[str]:
+        """Digests of all finished problems."""
+        return {digest for details in self.unit_details() for digest in details["traces"]}
+
+    def unit_details(self) -> list[dict[str, Any]]:
+        """What every unit says of itself, without its predictions."""
+        found = []
+        for path in sorted((self.path / "units").glob("*.parquet")):
+            metadata = pq.read_schema(path).metadata or {}
+            found.append(json.loads(metadata[DETAILS]))
+        return found
+
+    def outcomes(self) -> dict[str, HeldOut]:
+        """Every finished problem by its digest."""
+        found: dict[str, HeldOut] = {}
+        for path in sorted((self.path / "units").glob("*.parquet")):
+            table = pq.read_table(path)
+            details = json.loads((table.schema.metadata or {})[DETAILS])
+            traces, notes = details["traces"], details.get("notes", {})
+            predicted: dict[str, list[list[str]]] = {digest: [] for digest in traces}
+            confidence: dict[str, list[Any]] = {digest: [] for digest in traces}
+            for row in table.to_pylist():
+                predicted[row["problem"]].append(row["predicted"])
+                confidence[row["problem"]].append(row["confidence"])
+            for digest, trace in traces.items():
+                known = None if None in confidence[digest] else confidence[digest]
+                found[digest] = HeldOut(predicted[digest], known, trace, notes.get(digest, []))
+        return found
+
+    # ---- how tiles went
+
+    def write_tiles(self, store: str, reports: Sequence[TileReport]) -> None:
+        """The timings of the tiles that a build computed."""
+        if not reports:
+            return
+        names = ("i", "j", "read_seconds", "compute_seconds", "write_seconds", "written_bytes", "worker")
+        columns: dict[str, Any] = {name: [getattr(report, name) for report in reports] for name in names}
+        columns["store"] = [store] * len(reports)
+        self.write_parquet(self.path / "tiles" / f"{uuid.uuid4().hex}.parquet", pa.table(columns))
+
+    def tiles(self) -> list[dict[str, Any]]:
+        """Timings of all tiles that this run computed."""
+        paths = sorted((self.path / "tiles").glob("*.parquet"), key=lambda path: path.stat().st_mtime)
+        return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+    # ---- results
+
+    def write_results(self, result: CrossValidation, data: JobData, summary: Mapping[str, Any]) -> None:
+        """Parquet and JSON of a finished job."""
+        rows = [
+            {"setting": found.setting, "fold": found.fold, "metric": metric, "value": found.metric(metric)}
+            for found in result.results
+            for metric in METRICS
+        ]
+        self.write_parquet(self.path / "results.parquet", pa.Table.from_pylist(rows))
+        self.write_parquet(self.path / "predictions.parquet", predictions_table(result, data))
+        self.write_json("results.json", {"format": FORMAT, **summary})
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{self.path / name} cannot be read ({error}); run `gramline cv` again") from None
+        if not isinstance(found, dict):
+            raise StoreError(f"{self.path / name} holds no JSON object; run `gramline cv` again")
+        return found
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        with _whole(self.path / name) as partial:
+            partial.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+
+    def write_parquet(self, path: Path, table: pa.Table) -> None:
+        with _whole(path) as partial:
+            pq.write_table(table, partial, compression="zstd")
+
+
+def predictions_table(result: CrossValidation, data: JobData) -> pa.Table:
+    """One row per held-out position of every setting and fold."""
+    numbers: dict[str, list[Any]] = {name: [] for name in ("setting", "fold", "structure", "position")}
+    texts: dict[str, list[Any]] = {name: [] for name in ("gold", "predicted")}
+    confidence: list[float | None] = []
+    for setting, row in enumerate(result.outcomes):
+        for fold, held in enumerate(row):
+            for place, structure in enumerate(result.folds.held_out[fold].tolist()):
+                labels = held.predicted[place]
+                numbers["setting"].extend([setting] * len(labels))
+                numbers["fold"].extend([fold] * len(labels))
+                numbers["structure"].extend([structure] * len(labels))
+                numbers["position"].extend(range(len(labels)))
+                texts["gold"].extend(data.labels[structure])
+                texts["predicted"].extend(labels)
+                confidence.extend([None] * len(labels) if held.confidence is None else held.confidence[place])
+    return pa.table(
+        {name: pa.array(values, pa.int32()) for name, values in numbers.items()}
+        | {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
+        | {"confidence": pa.array(confidence, pa.float64())}
+    )
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that becomes it in the end."""
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        yield partial
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

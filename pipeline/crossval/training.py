@@ -1,0 +1,138 @@
+"""Training on folds: labels of hidden structures left out, held-out structures predicted from the same Gram.
+
+Learners that can (`fit_together`) share every tile between all folds and settings. Others train one fold after another
+here, or as tasks of an executor: a task names its Gram store (or corpus) and carries only structure numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.packing import MISSING
+from gramline.learners.estimator import Learner
+from gramline.learners.labels import encode_labels
+from gramline.learners.operators.layout import BlockLayout
+from gramline.learners.operators.operator import DenseGram, GramOperator
+from gramline.learners.token_features import labeled_structures
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.folds import Folds, Held
+
+Labels = Sequence[Sequence[str | None]]
+Progress = Callable[[int, int], None]  # rounds done, mistakes of the last one over all problems
+TRACES = {"mistakes_": "mistakes", "elbo_trace_": "bound"}  # fitted attributes that tell how a training went
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What one setting predicted for the held-out structures of one fold, in their order."""
+
+    predicted: list[list[str]]
+    confidence: list[list[float]] | None = None  # probability of the predicted label, from learners that know it
+    traces: Mapping[str, list[float]] = field(default_factory=dict)  # per round, sweep or iteration
+    notes: Sequence[str] = ()  # what the learner has to say of it
+
+
+def fits_together(learner: Learner) -> bool:
+    """True when one pass over the tiles can serve many of them."""
+    return learner.learns_from == "gram" and hasattr(learner, "fit_together")
+
+
+def fit_on_gram(
+    learners: Sequence[Any],
+    gram: GramOperator,
+    labels: Labels,
+    folds: Folds,
+    fold_of: Sequence[int],
+    progress: Progress | None = None,
+) -> list[HeldOut]:
+    """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part."""
+    masked = {fold: hide(labels, folds.hidden(fold)) for fold in set(fold_of)}
+    ready = [without_gaps(learner, gram, labels) for learner in learners]
+    if not fits_together(ready[0]):
+        return [
+            fit_one(one, gram, masked[fold], folds.held_out[fold]) for one, fold in zip(ready, fold_of, strict=True)
+        ]
+    together = type(ready[0]).fit_together
+    told = {"progress": progress} if progress is not None and "progress" in signature(together).parameters else {}
+    everything = together(ready, gram, [masked[fold] for fold in fold_of], **told)
+    return [
+        HeldOut([rows[k] for k in folds.held_out[fold]], None, traces_of(learner))
+        for learner, rows, fold in zip(ready, everything, fold_of, strict=True)
+    ]
+
+
+def fit_one(learner: Any, gram: GramOperator, masked: Labels, held: Held) -> HeldOut:
+    """One learner on one fold; only the columns of the held-out structures are predicted."""
+    learner.fit(gram, masked)
+    return _held_out(learner, columns_of(gram, held))
+
+
+def fit_on_corpus(learner: Any, corpus: Corpus, labels: Labels, training: Held, held: Held) -> HeldOut:
+    """A learner on explicit features: trained on the structures of the fold alone."""
+    learner.fit(corpus.select(training).with_labels([labels[k] for k in training]))
+    return _held_out(learner, corpus.select(held).without_labels())
+
+
+def hide(labels: Labels, hidden: Held) -> list[list[str | None]]:
+    """Labels with those of the hidden structures missing."""
+    unseen = set(hidden.tolist())
+    return [[None] * len(found) if k in unseen else list(found) for k, found in enumerate(labels)]
+
+
+def without_gaps(learner: Any, gram: GramOperator, labels: Labels) -> Any:
+    """A learner that wants whole label paths: the labels are checked here, then hidden structures may be dropped."""
+    if getattr(learner, "unlabeled", None) != "error":
+        return learner
+    codes, _ = encode_labels(gram, labels)
+    labeled_structures(codes.astype(np.int32), gram.layout.rows.structure_starts, "error")
+    return learner.fresh().set_params(unlabeled="drop")
+
+
+def columns_of(gram: Any, structures: Held) -> DenseGram:
+    """The Gram between all rows and the positions of some structures, in memory."""
+    layout: BlockLayout = gram.layout.rows
+    starts = layout.structure_starts
+    rows = np.concatenate([np.arange(starts[k], starts[k] + layout.lengths[k]) for k in structures])
+    every = np.arange(gram.shape[0])
+    matrix = gram.select(every, rows) if hasattr(gram, "select") else gram.matrix[:, rows]
+    return DenseGram(
+        matrix,
+        layout.lengths,
+        layout.lengths[structures],
+        label_names=gram.label_names,
+        row_prior=gram.row_prior,
+        col_prior=None if gram.row_prior is None else gram.row_prior[rows],
+        label_kernel=gram.label_kernel,
+        col_diagonal=gram.diagonal()[rows],
+    )
+
+
+def traces_of(learner: Any) -> dict[str, list[float]]:
+    """How the training went, where the learner keeps it."""
+    return {
+        name: [float(value) for value in getattr(learner, attribute)]
+        for attribute, name in TRACES.items()
+        if getattr(learner, attribute, None)
+    }
+
+
+def _held_out(learner: Any, evidence: Any) -> HeldOut:
+    """All that a trained learner says of new structures."""
+    predicted = learner.predict(evidence)
+    return HeldOut(predicted, _confidence(learner, evidence, predicted), traces_of(learner), learner.notes())
+
+
+def _confidence(learner: Any, evidence: Any, predicted: list[list[str]]) -> list[list[float]] | None:
+    if not hasattr(learner, "predict_proba"):
+        return None
+    names = {name: code for code, name in enumerate(learner.label_names_)}
+    codes = np.array([names.get(label, MISSING) for structure in predicted for label in structure], np.int64)
+    chosen: NDArray[np.float64] = np.take_along_axis(learner.predict_proba(evidence), codes[:, None], axis=1)[:, 0]
+    ends = np.cumsum([len(structure) for structure in predicted])
+    return [part.tolist() for part in np.split(chosen, ends[:-1])]

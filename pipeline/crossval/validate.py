@@ -1,0 +1,254 @@
+"""Cross-validation from one Gram matrix: every fold and every setting of a learner, held-out predictions included.
+
+A fold trains on the same Gram with the labels of its held-out structures left out, so nothing is computed twice.
+Learners that can (`fit_together`) share every tile between all folds and settings; learners on explicit features
+train on the structures of each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import nan, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from gramline.kernels.priors import EmpiricalPrior
+from gramline.learners.estimator import Learner
+from gramline.learners.metrics import Evaluation, evaluate
+from gramline.learners.operators.checks import check_operator
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.parameters import is_listed
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.folds import Folds, k_fold, written_down
+from gramline.pipeline.crossval.training import HeldOut, Progress, fit_on_corpus, fit_on_gram
+from gramline.pipeline.errors import InputError
+
+Settings = Sequence[Mapping[str, Any]]
+METRICS = ("accuracy", "hamming_loss", "exact_match", "precision", "recall", "f1", "span_f1")
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What one setting reached on the held-out structures of one fold."""
+
+    fold: int
+    setting: int
+    evaluation: Evaluation
+
+    def metric(self, name: str) -> float:
+        if name in ("precision", "recall", "f1"):
+            return float(getattr(self.evaluation.tokens, name))
+        if name == "span_f1":
+            return self.evaluation.spans.f1
+        if name not in METRICS:
+            raise InputError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")
+        return float(getattr(self.evaluation, name))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Setting a against setting b over the same folds."""
+
+    difference: float  # mean of a - b
+    deviation: float
+    t: float
+    p: float  # two-sided
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """All results; `predictions[setting][fold]` are the labels of the fold's held-out structures."""
+
+    settings: tuple[dict[str, Any], ...]
+    folds: Folds
+    results: tuple[FoldResult, ...]
+    predictions: tuple[tuple[list[list[str]], ...], ...]
+    outcomes: tuple[tuple[HeldOut, ...], ...] = ()  # the same with confidences and traces
+
+    def table(self, metric: str = "accuracy") -> NDArray[np.float64]:
+        """Values, shape (n_settings, n_folds)."""
+        values = np.empty((len(self.settings), len(self.folds)))
+        for result in self.results:
+            values[result.setting, result.fold] = result.metric(metric)
+        return values
+
+    def best(self, metric: str = "accuracy") -> int:
+        """The setting with the best mean (the lowest for a loss); the first of equals."""
+        means = self.table(metric).mean(axis=1)
+        return int(np.argmin(means) if metric == "hamming_loss" else np.argmax(means))
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Per setting: its parameters, and mean and standard deviation over the folds of every metric."""
+        rows = [{"setting": dict(setting)} for setting in self.settings]
+        for metric in METRICS:
+            values = self.table(metric)
+            for row, mean, deviation in zip(rows, values.mean(axis=1), _deviation(values), strict=True):
+                row[metric] = {"mean": float(mean), "deviation": float(deviation)}
+        return rows
+
+    def compare(self, a: int, b: int, metric: str = "accuracy") -> Comparison:
+        """Paired t-test over the folds: is a - b more than chance?"""
+        values = self.table(metric)
+        differences = values[a] - values[b]
+        mean, deviation = float(differences.mean()), float(_deviation(differences[None])[0])
+        if len(differences) < 2:
+            return Comparison(mean, deviation, nan, nan)
+        if deviation == 0:
+            return Comparison(mean, 0.0, nan if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
+        t = mean / (deviation / sqrt(len(differences)))
+        return Comparison(mean, deviation, t, float(2 * student.sf(abs(t), len(differences) - 1)))
+
+
+def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the given values, in the order of the names."""
+    names = list(parameters)
+    for name in names:
+        if not is_listed(parameters[name]):
+            raise InputError(f"settings of {name} must be a list of values to try, got {parameters[name]!r}")
+    return [dict(zip(names, values, strict=True)) for values in product(*(list(parameters[name]) for name in names))]
+
+
+def cross_validate(
+    learner: Learner,
+    gram: GramOperator | Corpus,
+    labels: Sequence[Sequence[str | None] | None],
+    folds: int | Folds | Sequence[Sequence[int]] = 5,
+    settings: Settings | Mapping[str, Iterable[Any]] | None = None,
+    *,
+    seed: int | None = None,
+    dummy: str | None = "O",
+    progress: Progress | None = None,
+) -> CrossValidation:
+    """Train and test `learner` on every fold with every setting.
+
+    `gram` is the Gram over all structures (a corpus for learners on explicit features); `labels` has one list per
+    structure. `folds` is a number (in order, or shuffled with `seed`), `Folds`, or held-out structure numbers per
+    fold. `settings` are parameters to change, one dictionary each, or a dictionary of lists for every combination.
+    """
+    _check_source(learner, gram)
+    gold = _gold(gram.lengths if isinstance(gram, Corpus) else gram.layout.rows.lengths, labels)
+    chosen = _folds(folds, len(gold), seed)
+    variants = _settings(learner, settings)
+    check_folds(len(gram) if isinstance(gram, Corpus) else gram.layout.rows.n_structures, gold, chosen)
+    check_leaks(gram, chosen)
+    jobs = [(setting, fold) for setting in range(len(variants)) for fold in range(len(chosen))]
+    learners = [learner.fresh().set_params(**variants[setting]) for setting, _ in jobs]
+    if isinstance(gram, Corpus):
+        found = [
+            fit_on_corpus(one, gram, gold, chosen.training(fold), chosen.held_out[fold])
+            for one, (_, fold) in zip(learners, jobs, strict=True)
+        ]
+    else:
+        found = fit_on_gram(learners, gram, gold, chosen, [fold for _, fold in jobs], progress)
+    width = len(chosen)
+    by_setting = tuple(tuple(found[k * width : (k + 1) * width]) for k in range(len(variants)))
+    return assembled(variants, chosen, gold, by_setting, dummy=dummy)
+
+
+def assembled(
+    settings: Settings,
+    folds: Folds,
+    labels: Sequence[Sequence[str | None]],
+    outcomes: Sequence[Sequence[HeldOut]],
+    *,
+    dummy: str | None = "O",
+) -> CrossValidation:
+    """The results of outcomes[setting][fold], compared with the labels."""
+    results = tuple(
+        FoldResult(fold, setting, evaluate([labels[k] for k in folds.held_out[fold]], held.predicted, dummy=dummy))
+        for setting, row in enumerate(outcomes)
+        for fold, held in enumerate(row)
+    )
+    return CrossValidation(
+        tuple(dict(setting) for setting in settings),
+        folds,
+        results,
+        tuple(tuple(held.predicted for held in row) for row in outcomes),
+        tuple(tuple(row) for row in outcomes),
+    )
+
+
+def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed: int | None) -> Folds:
+    if isinstance(folds, Folds):
+        return folds
+    if isinstance(folds, int | np.integer):
+        return k_fold(n_structures, int(folds), seed=seed)
+    if not is_listed(folds):
+        raise InputError(f"folds must be a number, Folds or lists of held-out structures, got {folds!r}")
+    return written_down(folds, n_structures)
+
+
+def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]] | None) -> list[dict[str, Any]]:
+    if settings is None:
+        return [{}]
+    variants = grid(settings) if isinstance(settings, Mapping) else [dict(setting) for setting in settings]
+    if not variants:
+        raise InputError("settings is empty; give at least one, or leave it out")
+    for variant in variants:
+        learner.fresh().set_params(**variant)  # an unknown parameter is refused before anything runs
+    return variants
+
+
+def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
+    if not isinstance(learner, Learner):
+        raise InputError(f"expected a learner such as LabelingPerceptron(), got {learner!r}")
+    if learner.learns_from == "groups":
+        raise InputError(f"{learner.name} ranks groups of candidates, which have no folds of labeled structures")
+    if isinstance(gram, Corpus) != (learner.learns_from == "corpus"):
+        needs = "a corpus: it reads features" if learner.learns_from == "corpus" else "a Gram matrix"
+        raise InputError(f"{learner.name} learns from {needs}, but was given a {type(gram).__name__}")
+    if not isinstance(gram, Corpus):
+        check_operator(gram)
+
+
+def _gold(lengths: NDArray[np.int64], labels: Sequence[Sequence[str | None] | None]) -> list[list[str | None]]:
+    """One list of labels per structure; a structure of None has none at all."""
+    if not is_listed(labels):
+        raise InputError(f"labels must be one list of strings per structure, got {labels!r}")
+    given = list(labels)
+    if len(given) != len(lengths):
+        raise InputError(f"there are {len(lengths)} structures, but labels for {len(given)}")
+    return [[None] * length if own is None else list(own) for own, length in zip(given, lengths.tolist(), strict=True)]
+
+
+def check_folds(n_structures: int, labels: Sequence[Sequence[str | None]], folds: Folds) -> None:
+    """Refuse folds that do not fit the structures, or that leave nothing to train or to test on."""
+    if len(labels) != n_structures or folds.n_structures != n_structures:
+        raise InputError(
+            f"there are {n_structures} structures, labels for {len(labels)} and folds over {folds.n_structures}"
+        )
+    for fold in range(len(folds)):
+        for part, members in (("train on", folds.training(fold)), ("test on", folds.held_out[fold])):
+            if all(label is None for k in members for label in labels[k]):
+                raise InputError(f"fold {fold} has no label to {part}; use other folds, or label more structures")
+
+
+def check_leaks(gram: GramOperator | Corpus, folds: Folds) -> None:
+    """Refuse a Gram matrix whose numbers know labels that a fold hides."""
+    kernel = getattr(gram, "kernel", None)
+    if isinstance(getattr(kernel, "prior", None), EmpiricalPrior) and not _never_counted(gram, folds):
+        raise InputError(
+            "an empirical prior was counted from the labels of all structures, so held-out labels would leak into "
+            "training; use a uniform or tabulated prior, or one Gram matrix per fold (a job file makes them)"
+        )
+
+
+def _never_counted(gram: Any, folds: Folds) -> bool:
+    """True when the labels of every hidden structure were missing already when the Gram was made."""
+    known = getattr(gram, "labels", None)
+    if known is None:
+        return False
+    hidden = {k for fold in range(len(folds)) for k in folds.hidden(fold).tolist()}
+    return all(label is None for k in hidden for label in known[k])
+
+
+def _deviation(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation of a sample along the last axis; 0 for a single value."""
+    if values.shape[-1] < 2:
+        return np.zeros(values.shape[:-1])
+    return np.asarray(values.std(axis=-1, ddof=1))

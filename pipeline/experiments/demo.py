@@ -1,0 +1,183 @@
+"""The whole way on built-in data: made-up sentences, their Gram matrix in Zarr, a labeler trained from it, a test.
+
+The same sentences go the way twice, as dependency trees and as sequences. Everything lands in one folder; a second run
+finds its tiles there and computes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.observations.features import Linear
+from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.kernels.trees.labeling import TreeLabeling
+from gramline.learners.metrics import Evaluation, evaluate
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.experiments.demo_report import demo_report
+from gramline.pipeline.gram.build import compute_missing, create_or_open, plan_store
+from gramline.pipeline.gram.plan import Plan
+from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.stored import GramStatus, StoredGram
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.reporting.run_report import write_page
+
+BLOCK_ROWS = 1024  # smaller than the default, so that there are tiles to watch
+ROUNDS = 10
+TRAIN_SEED, TEST_SEED = 1, 2
+KERNELS: dict[str, Kernel] = {
+    # Used, wished or rejected: that hangs on a verb far away in the sentence, but near in its dependency tree.
+    "trees": TreeLabeling(c=2.0, observation=Linear(normalized=True)),
+    "sequences": SequenceLabeling(c=2.0, observation=Linear(normalized=True)),
+}
+SUFFIXES = {"trees": "", "sequences": "-sequences"}  # of everything that the demo writes
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of one shape of the sentences."""
+
+    kernel: Kernel
+    plan: Plan
+    status: GramStatus
+    mistakes: list[int]
+    support_positions: int
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class DemoResult(Trained):
+    """What the demo did with dependency trees, how long each part took and where things are."""
+
+    folder: Path
+    train: Corpus
+    test: Corpus
+    sequences: Trained  # the same sentences without their trees
+    seconds: dict[str, float]  # generate, build, train, evaluate: trees; sequences: training and test of those
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report.html"
+
+
+def run_demo(
+    folder: Path,
+    *,
+    n_sentences: int,
+    n_held_out: int,
+    executor: Callable[[], AbstractContextManager[Executor]],
+    progress: Listener = silent,
+    say: Callable[[str], None] = lambda _line: None,
+) -> DemoResult:
+    """Run it; `executor` is only entered when there are tiles to compute. `say` hears what begins."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clock = _Stopwatch()
+    say(f"generating {n_sentences:,} sentences to train on and {n_held_out:,} to test on")
+    train = {kind: _corpus(folder, "train", n_sentences, TRAIN_SEED, kind) for kind in KERNELS}
+    test = {kind: _corpus(folder, "test", n_held_out, TEST_SEED, kind) for kind in KERNELS}
+    clock.lap("generate")
+    stores = {
+        kind: create_or_open(
+            kernel,
+            train[kind],
+            folder / f"train-{n_sentences}{SUFFIXES[kind]}.gram.zarr",
+            dtype="float32",
+            block_rows=BLOCK_ROWS,
+        )
+        for kind, kernel in KERNELS.items()
+    }
+    plans = {kind: plan_store(store) for kind, store in stores.items()}
+    tiles = _build(stores, plans, executor, progress, say)
+    clock.lap("build")
+    say("training the labeling perceptron on dependency trees from the store")
+    gram = StoredGram(stores["trees"])
+    learner, model = _train(gram, train["trees"], folder / "model.zarr")
+    clock.lap("train")
+    say("labeling the held-out sentences")
+    predicted = model.predict(test["trees"].without_labels())
+    trees = _trained(plans["trees"], gram, learner, model, evaluate(test["trees"].labels, predicted))
+    clock.lap("evaluate")
+    say("the same with the sentences as plain sequences")
+    other_gram = StoredGram(stores["sequences"])
+    other, other_model = _train(other_gram, train["sequences"], folder / "model-sequences.zarr")
+    scores = evaluate(test["sequences"].labels, other_model.predict(test["sequences"].without_labels()))
+    sequences = _trained(plans["sequences"], other_gram, other, other_model, scores)
+    clock.lap("sequences")
+    result = DemoResult(
+        **vars(trees),
+        folder=folder,
+        train=train["trees"],
+        test=test["trees"],
+        sequences=sequences,
+        seconds=clock.laps,
+    )
+    write_page(demo_report(result, learner, predicted, gram, tiles), result.report)
+    return result
+
+
+def _build(
+    stores: Mapping[str, TileStore],
+    plans: Mapping[str, Plan],
+    executor: Callable[[], AbstractContextManager[Executor]],
+    progress: Listener,
+    say: Callable[[str], None],
+) -> list[TileReport]:
+    """Compute what the stores lack, on one executor; how long the tiles of the trees took."""
+    tiles: dict[str, list[TileReport]] = {kind: [] for kind in stores}
+    n_todo, n_tiles = sum(len(plan.tasks) for plan in plans.values()), sum(plan.n_tiles for plan in plans.values())
+    if n_todo == 0:
+        say(f"the Gram matrices are there: all {n_tiles:,} tiles are reused")
+        return []
+    stored, peak = sum(plan.stored_bytes for plan in plans.values()), max(plan.peak_bytes for plan in plans.values())
+    say(
+        f"planned: {n_todo:,} of {n_tiles:,} tiles to compute, {stored / 1e6:,.0f} MB on disk, {peak / 1e6:,.0f} MB of "
+        "memory per thread"
+    )
+    with executor() as runner:
+        for kind, store in stores.items():
+            say(f"building the Gram matrix of the {kind} on {runner.n_threads} thread{'s' * (runner.n_threads > 1)}")
+
+            def heard(event: Event, heard_tiles: list[TileReport] = tiles[kind]) -> None:
+                if isinstance(event, TileDone):
+                    heard_tiles.append(event.report)
+                progress(event)
+
+            compute_missing(store, runner, progress=heard)
+    return tiles["trees"]
+
+
+def _train(gram: StoredGram, corpus: Corpus, path: Path) -> tuple[LabelingPerceptron, Model]:
+    learner = LabelingPerceptron(rounds=ROUNDS, average=True).fit(gram, corpus.labels)
+    model = Model.of(learner, corpus, gram.kernel)
+    model.save(path, overwrite=True)
+    return learner, model
+
+
+def _trained(
+    plan: Plan, gram: StoredGram, learner: LabelingPerceptron, model: Model, evaluation: Evaluation
+) -> Trained:
+    return Trained(gram.kernel, plan, gram.status(), learner.mistakes_, model.support.n_positions, evaluation)
+
+
+def _corpus(folder: Path, name: str, n_sentences: int, seed: int, kind: str) -> Corpus:
+    corpus = generate_saleslog(n_sentences, seed, kind, features="words")
+    corpus.save(folder / f"{name}{SUFFIXES[kind]}.parquet")
+    return corpus
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = perf_counter()
+        self.laps[name], self._last = now - self._last, now

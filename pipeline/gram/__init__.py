@@ -1,0 +1,1 @@
+"""One Gram matrix: its spec, plan, tiles, and the operator over them."""

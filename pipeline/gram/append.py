@@ -1,0 +1,117 @@
+"""More structures for a finished Gram matrix: they become new blocks, and only their tiles are computed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.priors import EmpiricalPrior
+from gramline.learners.operators.layout import BlockLayout
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.label_columns import first_unknown_label
+from gramline.pipeline.corpus.packed import packed_fingerprint
+from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
+from gramline.pipeline.events import Listener, silent
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.gram.build import choose_executor, compute_missing
+from gramline.pipeline.gram.packed_blocks import extends
+from gramline.pipeline.gram.store import TileStore, absolute
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.storage.groups import is_local, local_path
+from gramline.pipeline.storage.places import is_in_memory, memory_lock
+
+
+def append_gram(
+    path: str | os.PathLike[str],
+    corpus: Packable | Packed,
+    *,
+    client: Any = None,
+    executor: Executor | None = None,
+    limit_bytes: int | None = None,
+    retries: int = 2,
+    progress: Listener = silent,
+) -> StoredGram:
+    """The symmetric Gram matrix at `path` with the structures of `corpus` after its own.
+
+    Appending the corpus that was appended last only completes it, so an interrupted append is simply run again.
+    """
+    url = absolute(path)
+    with _one_at_a_time(TileStore(url).url):
+        try:
+            store = _with_segment(TileStore(url), corpus)
+        except StoreChangedError:
+            raise StoreError(
+                f"another append to {url} was faster, or a repair took this one for dead: these structures are not in; "
+                "run it again to add them"
+            ) from None
+    runner = choose_executor(client, executor)
+    compute_missing(store, runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
+    return StoredGram(store)
+
+
+def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
+    kernel = store.kernel
+    _refuse_what_would_change(store, kernel)
+    before = StoredGram(store).row_corpus
+    _refuse_unknown_labels(store, before, corpus)
+    packed = corpus if isinstance(corpus, Packed) else corpus.packed(like=before)
+    if len(packed) == 0:
+        raise InputError("the corpus to append is empty; it needs at least one structure")
+    if not extends(packed.vocabulary, before.vocabulary) or packed.vocabulary.labels != before.vocabulary.labels:
+        raise StoreError(
+            f"the corpus to append has another vocabulary or other labels than {store.url}; "
+            "pack it with like= the stored corpus"
+        )
+    fingerprint = packed_fingerprint(packed)
+    if len(store.spec.rows) > 1 and store.spec.rows[-1] == fingerprint:
+        return store
+    ready = kernel.prepare(packed, like=before)
+    layout = BlockLayout.of(kernel.row_lengths(ready), store.layout.rows.block_rows)
+    return store.appended(replace(store.spec, rows=(*store.spec.rows, fingerprint)), ready, layout)
+
+
+def _refuse_unknown_labels(store: TileStore, before: Packed, corpus: Packable | Packed) -> None:
+    """A label that the store does not know would be packed as a missing one."""
+    known = before.vocabulary.labels
+    if not known or not isinstance(corpus, Corpus) or not set(corpus.label_names) - set(known):
+        return
+    if found := first_unknown_label(corpus.labels, known):
+        number, position, label = found
+        raise StoreError(
+            f"structure {number}, position {position}: {store.url} has no label {label!r} "
+            f"({', '.join(known)}); build the whole corpus anew, or leave the position without a label"
+        )
+
+
+def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
+    if not store.layout.is_symmetric:
+        raise StoreError(f"{store.url} is a Gram matrix between two corpora; only a symmetric one can be appended to")
+    if isinstance(getattr(kernel, "prior", None), EmpiricalPrior):
+        raise StoreError(
+            f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile; "
+            "build the whole corpus anew"
+        )
+
+
+@contextmanager
+def _one_at_a_time(url: str) -> Iterator[None]:
+    """Of two appends to a store on this machine the second waits until the first one's structures are in.
+
+    Elsewhere nobody can wait for a lock that its owner may never release: there the second one to finish is refused.
+    """
+    if is_in_memory(url):
+        with memory_lock(url):
+            yield
+        return
+    if not is_local(url):
+        yield
+        return
+    with (local_path(url) / "append.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,242 @@
+"""A folder of Gram matrices, each found again by the fingerprint of what decides its numbers.
+
+CACHE/<fingerprint>/gram.zarr   the store            made.json   when, from what        used   touched at every use
+                    lock        held (shared) while somebody uses the store; only who gets it alone may delete
+A store that structures were appended to still serves the corpus it began with: its leading blocks are that Gram.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packed
+from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.files import is_same_file
+from gramline.pipeline.gram.build import create_or_open
+from gramline.pipeline.gram.leading import LeadingGram
+from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.stored import GramStatus, StoredGram
+
+STORE, MADE, USED, LOCK, BUILDING = "gram.zarr", "made.json", "used", "lock", "building"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One store of a cache."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def store(self) -> str:
+        return str(self.folder / STORE)
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """What made it; empty when nobody wrote it down."""
+        try:
+            found = json.loads((self.folder / MADE).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def bytes(self) -> int:
+        """Of everything on disk."""
+        return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(self.folder) for name in names)
+
+    @property
+    def last_used(self) -> float:
+        """Seconds since the epoch."""
+        try:
+            return (self.folder / USED).stat().st_mtime
+        except OSError:
+            return self.folder.stat().st_mtime
+
+    def status(self) -> GramStatus | None:
+        """None when the store is broken or was never finished being created."""
+        try:
+            return StoredGram.open(self.store).status()
+        except StoreError:
+            return None
+
+    def is_in_use(self) -> bool:
+        with _locked(self.folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB) as lock:
+            return lock is None
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What a collection removed (or would remove), and what it had to leave because it is in use."""
+
+    removed: tuple[tuple[str, int], ...]  # name, bytes
+    in_use: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.removed)
+
+
+class GramCache:
+    """The stores below one local folder."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if "://" in os.fspath(folder):
+            raise InputError(f"a cache is a local folder, not {os.fspath(folder)}; name stores elsewhere one by one")
+        self.folder = Path(folder).absolute()
+
+    def entries(self) -> list[Entry]:
+        """All stores, by name."""
+        if not self.folder.is_dir():
+            return []
+        return [Entry(path) for path in sorted(self.folder.iterdir()) if (path / LOCK).is_file()]
+
+    def entry(self, name: str) -> Entry:
+        """The store whose name begins so."""
+        found = [entry for entry in self.entries() if entry.name.startswith(name)]
+        if len(found) != 1:
+            what = "no store" if not found else f"{len(found)} stores"
+            raise InputError(f"{self.folder} has {what} whose name begins with {name!r}; see `gramline cache ls`")
+        return found[0]
+
+    def find(self, spec: GramSpec) -> Entry | None:
+        """The store of this Gram matrix, or of one that began with it."""
+        direct = Entry(self.folder / spec.fingerprint())
+        for entry in [direct, *(other for other in self.entries() if other.name != direct.name)]:
+            with suppress(StoreError):
+                if (entry.folder / LOCK).is_file() and _begins_with(TileStore(entry.store).spec, spec):
+                    return entry
+        return None
+
+    @contextmanager
+    def using(
+        self,
+        kernel: Kernel,
+        corpus: Packed,
+        *,
+        dtype: str = "float64",
+        block_rows: int | None = None,
+        compression: str | None = None,
+        made_from: str = "",
+    ) -> Iterator[StoredGram]:
+        """The Gram matrix of a kernel over a corpus, with whatever tiles it has; nobody deletes it meanwhile."""
+        spec = GramSpec.of(kernel, corpus, None, dtype)
+        while True:
+            entry = self.find(spec) or Entry(self.folder / spec.fingerprint())
+            entry.folder.mkdir(parents=True, exist_ok=True)
+            with _locked(entry.folder / LOCK, fcntl.LOCK_SH) as lock:
+                if lock is None or not is_same_file(lock, entry.folder / LOCK):
+                    continue  # somebody deleted it between our look and our lock
+                (entry.folder / USED).touch()
+                if not (entry.folder / MADE).exists():
+                    _write_made(entry, made_from, len(corpus), corpus.n_positions)
+                if self.find(spec) == entry:
+                    store = TileStore(entry.store)
+                else:
+                    store = create_or_open(
+                        kernel, corpus, entry.store, dtype=dtype, block_rows=block_rows, compression=compression
+                    )
+                whole = store.layout.rows.n_structures == len(corpus)
+                yield StoredGram(store) if whole else LeadingGram(store, len(corpus))
+                return
+
+    def collect(
+        self,
+        *,
+        older_than: float | None = None,
+        keep_bytes: int | None = None,
+        everything: bool = False,
+        incomplete: bool = False,
+        dry_run: bool = False,
+    ) -> Freed:
+        """Delete stores: all, unfinished ones, those unused for `older_than` seconds, and the least recently used ones
+        beyond `keep_bytes` together. A store in use stays.
+        """
+        now = time.time()
+        entries = sorted(self.entries(), key=lambda entry: entry.last_used)
+        sizes = {entry.name: entry.bytes for entry in entries}
+        held = sum(sizes.values())
+        removed, in_use = [], []
+        for entry in entries:
+            status = entry.status() if incomplete else None
+            wanted = (
+                everything
+                or (older_than is not None and now - entry.last_used >= older_than)
+                or (keep_bytes is not None and held > keep_bytes)
+                or (incomplete and (status is None or not status.is_complete))
+            )
+            if not wanted:
+                continue
+            if entry.is_in_use() if dry_run else not _delete(entry):
+                in_use.append(entry.name)
+                continue
+            held -= sizes[entry.name]
+            removed.append((entry.name, sizes[entry.name]))
+        return Freed(tuple(removed), tuple(in_use))
+
+
+def _begins_with(stored: GramSpec, wanted: GramSpec) -> bool:
+    same = (stored.kernel, stored.cols, stored.dtype, stored.format)
+    return same == (wanted.kernel, wanted.cols, wanted.dtype, wanted.format) and stored.rows[:1] == wanted.rows
+
+
+def _write_made(entry: Entry, made_from: str, n_structures: int, n_positions: int) -> None:
+    content = {
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "from": made_from,
+        "structures": n_structures,
+        "positions": n_positions,
+    }
+    partial = entry.folder / f".{MADE}.{uuid.uuid4().hex}.partial"
+    partial.write_text(json.dumps(content), "utf-8")
+    partial.replace(entry.folder / MADE)
+
+
+def _delete(entry: Entry) -> bool:
+    """False when somebody uses it. Renamed first, so that nobody finds a store half deleted."""
+    with _locked(entry.folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB) as lock:
+        if lock is None:
+            return False
+        aside = entry.folder.with_name(f".{entry.name}.{uuid.uuid4().hex}.partial")
+        entry.folder.rename(aside)
+        shutil.rmtree(aside)
+    return True
+
+
+@contextmanager
+def building(folder: Path, wait: bool = True) -> Iterator[bool]:
+    """Only one job at a time builds a store; yields False at once when another one does and `wait` is not wanted."""
+    with _locked(folder / BUILDING, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as lock:
+        yield lock is not None
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[IO[str] | None]:
+    """The lock file, locked as long as it is open; None when that cannot be had."""
+    try:
+        file = path.open("a")
+    except FileNotFoundError:
+        yield None
+        return
+    with file:
+        try:
+            fcntl.flock(file, how)
+        except BlockingIOError:
+            yield None
+            return
+        yield file

@@ -1,0 +1,159 @@
+"""Cholesky factors that do not fit into memory: tiles of L in a scratch group beside the store, made by tasks.
+
+One task makes one tile from tiles of the store and earlier tiles of L, a block column after another. A tile that is
+there is done, so a factorisation that was interrupted goes on where it was; the group goes with its factor. Two
+processes that factor the same matrix at the same time have a group each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gramline.learners.arrays import Matrix
+from gramline.learners.errors import LearnerError
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
+from gramline.pipeline.errors import ClusterError, RunError
+from gramline.pipeline.executors.base import Executor, closing_early
+from gramline.pipeline.gram.cholesky_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
+from gramline.pipeline.gram.scratch import Claim, claim_scratch
+from gramline.pipeline.gram.store import TileStore, guarded
+from gramline.pipeline.storage.groups import group_exists, new_array, write_arrays
+from gramline.pipeline.storage.writer import GroupWriter
+
+FACTOR_LIMIT = 2 << 30  # bytes
+TILED_SHARE = 0.5  # of LAPACK's pace, measured
+TILES_AT_ONCE = 4  # of one task: two of L, the one that is made, and what the store gave for it
+Result = TypeVar("Result")
+
+_living: weakref.WeakValueDictionary[str, StoredFactor] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class FactorPlan:
+    """What one factorisation of n rows takes; `seconds` tells the time at a measured pace."""
+
+    is_tiled: bool
+    peak_bytes: int  # of this process, or of one worker thread when tiled
+    scratch_bytes: int  # on disk
+    n_tiles: int  # of L
+    operations: float  # n^3 / 3
+
+    def seconds(self, rate: float, n_threads: int = 1) -> float:
+        """Time at so many floating-point operations per second of one core; tiles reach a part of them."""
+        return self.operations / (rate * (TILED_SHARE * n_threads if self.is_tiled else 1.0))
+
+
+def plan_factor(store: TileStore, n_rows: int, limit: int = FACTOR_LIMIT) -> FactorPlan:
+    """Whether a factor of so many rows fits into `limit` bytes, and what it takes either way."""
+    operations = n_rows**3 / 3
+    whole = n_rows * n_rows * (8 + store.tiles.dtype.itemsize)
+    if whole <= limit:
+        return FactorPlan(False, whole, 0, 0, operations)
+    block = store.layout.rows.block_rows
+    n_blocks = -(-n_rows // block)
+    n_tiles = n_blocks * (n_blocks + 1) // 2
+    # The inverse's diagonal needs one block column of it.
+    peak = 8 * block * max(TILES_AT_ONCE * block, n_rows + 2 * block)
+    return FactorPlan(True, peak, 8 * block * block * n_tiles, n_tiles, operations)
+
+
+class StoredFactor(TiledFactor):
+    """A finished L on disk; removes its tiles when nobody holds it any more."""
+
+    def __init__(self, task: FactorTask, tiles: FactorTiles, executor: Executor, claim: Claim) -> None:
+        super().__init__(tiles, tiles.starts)
+        self._task = task
+        self._executor = executor
+        weakref.finalize(self, claim.release, remove=True)
+
+    def inverse_diagonal(self) -> Matrix:
+        """Every block column of L^-1 is a task of its own."""
+        found = np.empty(int(self._starts[-1]))
+        for task, squares in _run(self._executor, inverse_block, [self._task.at(j, j) for j in range(self.n_blocks)]):
+            found[self._starts[task.j] : self._starts[task.j + 1]] = squares
+        return found
+
+
+def stored_cholesky(
+    store: TileStore, rows: NDArray[np.int64], scale: ArrayLike, shift: ArrayLike, executor: Executor
+) -> StoredFactor:
+    """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale).
+
+    The scratch group is named after a digest of all of that: the same factorisation finds what an earlier run left.
+    """
+    arrays = {
+        "rows": np.ascontiguousarray(rows, np.int64),
+        "scale": np.array(np.broadcast_to(np.asarray(scale, float), rows.shape)),
+        "shift": np.array(np.broadcast_to(np.asarray(shift, float), rows.shape)),
+    }
+    digest = _digest(store, arrays)
+    known = f"{store.identity}:{digest}"
+    if known in _living:
+        return _living[known]
+    claim = claim_scratch(store.url, digest)
+    task = FactorTask(store.url, store.identity, claim.scratch, 0, 0)
+    try:
+        if not group_exists(claim.scratch):
+            guarded(claim.scratch, lambda: _create(claim.scratch, store, arrays))
+        tiles = FactorTiles.open(claim.scratch)
+        _factor(task, tiles, executor)
+    except BaseException as error:
+        # Another try would end like this one; anything else may go on from here.
+        claim.release(remove=isinstance(error, LearnerError))
+        raise
+    factor = StoredFactor(task, tiles, executor, claim)
+    _living[known] = factor
+    return factor
+
+
+def _factor(task: FactorTask, tiles: FactorTiles, executor: Executor) -> None:
+    """A block column after another: first its diagonal tile, then all below it side by side."""
+    done = tiles.present()
+    n_blocks = len(tiles.starts) - 1
+    for j in range(n_blocks):
+        for batch in ([j], range(j + 1, n_blocks)):
+            tasks = [task.at(i, j) for i in batch if (i, j) not in done]
+            for _ in _run(executor, compute_factor_tile, tasks):
+                pass
+
+
+def _run(
+    executor: Executor, function: Callable[[FactorTask], Result], tasks: Iterable[FactorTask]
+) -> Iterator[tuple[FactorTask, Result]]:
+    with one_blas_thread(), closing_early(executor.run(function, tasks)) as outcomes:
+        for outcome in outcomes:
+            if isinstance(outcome.error, (LearnerError, ClusterError)):
+                raise outcome.error
+            if outcome.error is not None or outcome.result is None:
+                raise RunError(
+                    f"tile ({outcome.task.i}, {outcome.task.j}) of the factor {outcome.task.scratch} failed: "
+                    f"{outcome.error}; what was finished is kept, run it again to go on"
+                ) from outcome.error
+            yield outcome.task, outcome.result
+
+
+def _create(scratch: str, store: TileStore, arrays: dict[str, NDArray[Any]]) -> None:
+    block = store.layout.rows.block_rows
+    n_blocks = -(-len(arrays["rows"]) // block)
+    writer = GroupWriter(scratch)
+    try:
+        write_arrays(writer.group, arrays)
+        new_array(writer.group, FACTOR, (n_blocks * block,) * 2, (block, block), np.float64, fill=np.nan)
+        writer.commit({"gramline": "factor"})
+    finally:
+        writer.discard()
+
+
+def _digest(store: TileStore, arrays: dict[str, NDArray[Any]]) -> str:
+    state = hashlib.blake2b(store.identity.encode(), digest_size=12)
+    for array in arrays.values():
+        state.update(array.data)
+    return state.hexdigest()

@@ -1,0 +1,105 @@
+"""A stored Gram matrix for other programs: the full matrix, mirrored and without padding, as .npy or plain Zarr."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.format import MAGIC_PREFIX, open_memmap
+from numpy.typing import NDArray
+
+from gramline.pipeline.errors import StoreError
+from gramline.pipeline.gram.store import absolute, guarded
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.storage.groups import group_exists, is_local, require_export_or_nothing
+from gramline.pipeline.storage.kinds import EXPORTED
+from gramline.pipeline.storage.writer import GroupWriter
+
+
+def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write the Gram matrix at `path` to `target`, a .npy file or a .zarr array; it appears whole or not at all.
+
+    `overwrite` replaces an earlier export: a .zarr array that bears its mark, or any .npy file, which cannot bear one.
+    """
+    gram, url = StoredGram.open(path), absolute(target)
+    check_target(gram.path, url, overwrite=overwrite)
+    if url.endswith(".npy"):
+        _to_npy(gram, Path(url))
+    else:
+        guarded(url, lambda: _to_zarr(gram, url, overwrite=overwrite))
+
+
+def check_target(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a `target` that the store at `path` may not be exported to; only an export is ever replaced."""
+    url = absolute(target)
+    if url == absolute(path):
+        raise StoreError(f"{url} is the store itself; choose another name for the export")
+    if url.endswith(".npy"):
+        if not is_local(url):
+            raise StoreError(f"{url} is a url, but a .npy file is kept on this machine; give a path, or a .zarr array")
+        is_there = guarded(url, lambda: _require_npy_or_nothing(Path(url)))
+    elif url.endswith(".zarr"):
+        is_there = require_export_or_nothing(url) if overwrite else group_exists(url)
+    else:
+        raise StoreError(f"an export is a .npy file or a .zarr array, not {url}; choose such a name")
+    if is_there and not overwrite:
+        raise StoreError(f"{url} exists already; choose another path or remove it")
+
+
+def _require_npy_or_nothing(path: Path) -> bool:
+    """Refuse a path to write to where something else than an array is; True when one is there."""
+    if not path.exists():
+        return False
+    is_array = False
+    if path.is_file():
+        with path.open("rb") as file:
+            is_array = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
+    if not is_array:
+        raise StoreError(f"{path} is not an exported array; choose another path, or remove it")
+    return True
+
+
+def _to_npy(gram: StoredGram, target: Path) -> None:
+    staged = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
+
+    def write() -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        header = open_memmap(staged, mode="w+", dtype=gram.dtype, shape=gram.shape)
+        with staged.open("r+b") as file:
+            # Writing to a map of a file that the disk has no room for kills the process; asking first is an error.
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+        for rows, cols, tile in gram.blocks():
+            header[rows, cols] = tile
+        header.flush()
+        staged.rename(target)
+
+    try:
+        guarded(str(target), write)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
+    """The full matrix in chunks of a regular grid; blocks without their padding do not stand on one."""
+    height, width = gram.layout.rows.block_rows, gram.layout.cols.block_rows
+    for i, first_row in enumerate(range(0, gram.shape[0], height)):
+        rows = np.arange(first_row, min(first_row + height, gram.shape[0]))
+        for j, first_col in enumerate(range(0, gram.shape[1], width)):
+            yield (i, j), gram.select(rows, np.arange(first_col, min(first_col + width, gram.shape[1])))
+
+
+def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
+    writer = GroupWriter(url)
+    try:
+        chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
+        target = writer.become_array(gram.shape, chunks, gram.dtype, EXPORTED)
+        for place, piece in _chunks(gram):
+            target.set_block_selection(place, piece)
+        if not writer.commit(overwrite=overwrite):
+            raise StoreError(f"{url} exists already; choose another path or remove it")
+    finally:
+        writer.discard()

@@ -1,0 +1,129 @@
+"""The plan of a build: which tiles, what each costs and holds at its worst. Plain arithmetic, no files, no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packed
+from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.pipeline.errors import PlanError
+
+WORK_TILES = 2.0  # float64 tiles a kernel holds at most while it computes one
+STORED_TILES = 2.0  # stored tiles held at most while one is padded, compressed and written
+SIZE_CLASSES = 8  # how finely "biggest first" is meant
+WRITE_BYTES_PER_SECOND = 8e8  # one thread, uncompressed, measured; see docs/design-notes.md
+
+
+@dataclass(frozen=True)
+class TileTask:
+    """One tile to compute and write: a key to the data, never the data."""
+
+    store: str  # url of the store
+    identity: str  # of the store as it was planned; a worker refuses another one
+    i: int
+    j: int
+    cells: int  # what the tile costs
+    peak_bytes: int  # memory at its worst
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Tiles to do, biggest first, and the totals of the whole matrix."""
+
+    tasks: tuple[TileTask, ...]
+    n_tiles: int  # stored tiles of the whole matrix
+    n_present: int  # of them done already
+    tile_bytes: int  # on disk, uncompressed
+
+    @property
+    def stored_bytes(self) -> int:
+        """Of the whole matrix on disk, uncompressed."""
+        return self.n_tiles * self.tile_bytes
+
+    @cached_property
+    def cells(self) -> int:
+        """Kernel values still to compute."""
+        return sum(task.cells for task in self.tasks)
+
+    @cached_property
+    def worst(self) -> TileTask | None:
+        """The task that needs the most memory."""
+        return max(self.tasks, key=lambda task: task.peak_bytes, default=None)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Memory that one worker thread needs for tiles and blocks, besides the program itself."""
+        return self.worst.peak_bytes if self.worst else 0
+
+    def check_memory(self, limit_bytes: int) -> None:
+        """Refuse a plan that does not fit into `limit_bytes` per worker thread."""
+        if self.worst and self.worst.peak_bytes > limit_bytes:
+            raise PlanError(
+                f"tile ({self.worst.i}, {self.worst.j}) needs {megabytes(self.worst.peak_bytes)}, more than the "
+                f"{megabytes(limit_bytes)} a worker thread may use; use smaller blocks or fewer threads per worker"
+            )
+
+    def seconds(self, seconds_per_cell: float, n_threads: int) -> float:
+        """How long the tasks will take, writing included."""
+        writing = len(self.tasks) * self.tile_bytes / WRITE_BYTES_PER_SECOND
+        return (self.cells * seconds_per_cell + writing) / n_threads
+
+
+def plan_gram(
+    layout: GramLayout,
+    present: Collection[tuple[int, int]],
+    *,
+    itemsize: int,
+    row_bytes: NDArray[np.int64],
+    col_bytes: NDArray[np.int64],
+    store: str = "",
+    identity: str = "",
+) -> Plan:
+    """The tiles of `layout` that are not `present`. `row_bytes` and `col_bytes` are the sizes of the corpus blocks."""
+    done = set(present)
+    tile_bytes = itemsize * layout.rows.block_rows * layout.cols.block_rows
+    heights, widths = np.diff(layout.rows.block_starts), np.diff(layout.cols.block_starts)
+    tasks = []
+    for i, j in layout.tiles():
+        if (i, j) in done:
+            continue
+        cells = int(heights[i] * widths[j])
+        peak = int(WORK_TILES * 8 * cells + STORED_TILES * tile_bytes + row_bytes[i] + col_bytes[j])
+        tasks.append(TileTask(store, identity, i, j, cells, peak))
+    largest = max((task.cells for task in tasks), default=1)
+    # Tiles of about the same size stay in row order, so that workers find their blocks in the cache.
+    tasks.sort(key=lambda task: -(SIZE_CLASSES * task.cells // largest))
+    return Plan(tuple(tasks), layout.n_tiles, layout.n_tiles - len(tasks), tile_bytes)
+
+
+def time_sample_tiles(
+    kernel: Kernel, rows: Packed, cols: Packed | None, layout: GramLayout, dtype: str, *, samples: int = 3
+) -> float:
+    """Seconds per kernel value, from computing a few tiles of prepared corpora spread over the matrix."""
+    columns = rows if cols is None else cols
+    n_rows, n_cols = layout.rows.n_blocks, layout.cols.n_blocks
+    chosen = {(k * (n_rows - 1) // samples, n_cols - 1 - k * (n_cols - 1) // (2 * samples)) for k in range(samples)}
+    seconds = cells = 0.0
+    for number, (i, j) in enumerate([next(iter(chosen)), *sorted(chosen)]):
+        left, right = _block(rows, layout.rows, i), _block(columns, layout.cols, j)
+        begin = perf_counter()
+        tile = kernel.tile(left, right, np.dtype(dtype))
+        if number:  # the first one only loads compiled code
+            seconds, cells = seconds + perf_counter() - begin, cells + tile.size
+    return seconds / cells
+
+
+def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:
+    structures = layout.structures(block)
+    return packed.structures(structures.start, structures.stop)
+
+
+def megabytes(count: float) -> str:
+    return f"{count / 1e6:,.0f} MB"

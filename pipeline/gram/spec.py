@@ -1,0 +1,79 @@
+"""Everything that decides the numbers of a Gram matrix, kept apart from everything that only decides its speed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packed
+from gramline.pipeline.corpus.packed import packed_fingerprint
+from gramline.pipeline.errors import StoreError
+
+FORMAT = 1  # the version of the store's layout on disk; another one is refused
+DTYPES = ("float64", "float32")
+
+
+@dataclass(frozen=True)
+class GramSpec:
+    """What decides the numbers: two builds with equal specs give equal matrices, whatever machines they ran on."""
+
+    kernel: dict[str, Any]  # the kernel's small dictionary
+    rows: tuple[str, ...]  # fingerprint of the row corpus, and of every corpus appended to it
+    cols: str | None  # fingerprint of the column corpus; None when the columns are the rows
+    dtype: str  # of the stored tiles; they are computed in float64
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise StoreError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+
+    @classmethod
+    def of(cls, kernel: Kernel, rows: Packed, cols: Packed | None, dtype: str) -> GramSpec:
+        """The spec of a kernel between packed corpora (not yet prepared by the kernel)."""
+        # Through JSON and back, so that it compares equal to what a store remembers.
+        description = json.loads(json.dumps(kernel.to_dict()))
+        return cls(description, (packed_fingerprint(rows),), None if cols is None else packed_fingerprint(cols), dtype)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"rows": list(self.rows)}
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> GramSpec:
+        return cls(**{**description, "rows": tuple(description["rows"])})
+
+    def fingerprint(self) -> str:
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def differences(self, other: GramSpec) -> str | None:
+        """What a store of this spec has that `other` asks for otherwise, in words; None when they are equal."""
+        found = list(_changes("kernel", self.kernel, other.kernel))
+        if self.rows != other.rows:
+            appended = f" with {len(self.rows) - 1} appended to it" if len(self.rows) > 1 else ""
+            same = appended and self.rows[: len(other.rows)] == other.rows
+            found.append(f"corpus: it holds {'this' if same else 'another'} one{appended}")
+        if (self.cols is None) != (other.cols is None):
+            found.append(f"shape: it is {'symmetric' if self.cols is None else 'between two corpora'}")
+        elif self.cols != other.cols:
+            found.append("second corpus: it holds another one")
+        for name in ("dtype", "format"):
+            if getattr(self, name) != getattr(other, name):
+                found.append(f"{name}: {getattr(self, name)} instead of {getattr(other, name)}")
+        return "; ".join(found) or None
+
+
+def _changes(path: str, mine: Any, theirs: Any) -> Iterator[str]:
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping) and mine.get("name") == theirs.get("name"):
+        for key in sorted({*mine, *theirs}):
+            yield from _changes(f"{path}.{key}", mine.get(key), theirs.get(key))
+    elif mine != theirs:
+        yield f"{path}: {_short(mine)} instead of {_short(theirs)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,310 @@
+"""TileStore: one self-contained group per Gram matrix, holding its kernel, its corpora in blocks and its tiles.
+
+A tile is done when its chunk is there: the fill value is NaN, every tile is checked finite before it is written, one
+task writes one whole chunk, and a checksum ends it. There is no second ledger that could disagree.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import from_dict
+from gramline.kernels.errors import KernelError
+from gramline.kernels.packing import Packed, Vocabulary
+from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.pipeline.errors import StoreError, TileCorruptError
+from gramline.pipeline.gram.packed_blocks import PackedBlocks, write_blocks
+from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.stray_segments import segment_named
+from gramline.pipeline.storage.documents import REVISION
+from gramline.pipeline.storage.groups import (
+    COMPRESSIONS,
+    check_format,
+    is_local,
+    local_path,
+    new_array,
+    open_group,
+    read_attributes,
+    write_attributes,
+)
+from gramline.pipeline.storage.kinds import STORE
+from gramline.pipeline.storage.limits import ROWS, TILE_BYTES
+from gramline.pipeline.storage.object_store import remote_errors, storage_error
+from gramline.pipeline.storage.tile_array import ChunkError, TileArray
+from gramline.pipeline.storage.writer import GroupWriter
+
+TILES = "tiles"  # name of the tile array
+STORE_FORMAT = 2  # of what is on disk; 1 had no seal on its attributes
+READABLE = (1, 2)
+HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG)  # no retry would mend it
+Made = TypeVar("Made")
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """The url of a store in the form that means the same on every worker."""
+    url = os.fspath(path)
+    return str(local_path(url).absolute()) if is_local(url) else url
+
+
+class TileStore:
+    """An open store. Reading and writing tiles is safe from many threads and processes at once."""
+
+    def __init__(self, url: str) -> None:
+        """Open; whatever is not a finished Gram store of this format is refused."""
+        self.url = url
+        self._attributes = _attributes(url)
+        try:
+            self.spec = GramSpec.from_dict(self._attributes["spec"])
+            segments = self._attributes["segments"]
+            self._rows = _open_segments(url, segments["rows"])
+            self._cols = _open_segments(url, segments["cols"])
+            rows = _joined([segment.layout for segment in self._rows])
+            self.layout = (
+                GramLayout.rectangular(rows, _joined([segment.layout for segment in self._cols]))
+                if self._cols
+                else GramLayout.symmetric(rows)
+            )
+            self.compression = str(self._attributes["compression"])
+        except StoreError as error:
+            raise (error if url in str(error) else StoreError(f"{url} is damaged: {error}; build it anew")) from None
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise StoreError(f"{url} is damaged: its description cannot be read ({what}); build it anew") from None
+        _check_sizes(url, self.layout)
+        self.tiles = TileArray(url, TILES)
+        self._check_tiles()
+
+    @classmethod
+    def create(
+        cls, url: str, spec: GramSpec, rows: Packed, cols: Packed | None, layout: GramLayout, compression: str
+    ) -> TileStore:
+        """A new store of prepared corpora without any tile. When somebody else was faster, theirs is opened."""
+        if compression not in COMPRESSIONS:
+            raise StoreError(f"compression must be one of {', '.join(COMPRESSIONS)}, got {compression!r}")
+
+        def write() -> None:
+            writer = GroupWriter(url)
+            try:
+                segments: dict[str, list[dict[str, Any]]] = {
+                    "rows": [write_blocks(writer.group, "rows/0", rows, layout.rows)],
+                    "cols": [] if cols is None else [write_blocks(writer.group, "cols/0", cols, layout.cols)],
+                }
+                chunks = (layout.rows.block_rows, layout.cols.block_rows)
+                new_array(
+                    writer.group, TILES, tiled_shape(layout), chunks, spec.dtype, fill=np.nan, compression=compression
+                )
+                writer.commit(
+                    {
+                        "gramline": "gram",
+                        "format": STORE_FORMAT,
+                        "spec": spec.to_dict(),
+                        "compression": compression,
+                        "segments": segments,
+                    }
+                )
+            finally:
+                writer.discard()
+
+        guarded(url, write)
+        return cls(url)
+
+    def appended(self, spec: GramSpec, rows: Packed, layout: BlockLayout) -> TileStore:
+        """The store with one more segment of rows; visible once the attributes, written last, are there."""
+        number = len(self._rows)
+
+        def write() -> None:
+            group = open_group(self.url)
+            segment = write_blocks(group, f"rows/{number}", rows, layout, since=self.row_vocabulary)
+            whole = _joined([*(part.layout for part in self._rows), layout])
+            self.tiles.resize(tiled_shape(GramLayout.symmetric(whole)))
+            segments = self._attributes["segments"]
+            changed = {"spec": spec.to_dict(), "segments": segments | {"rows": [*segments["rows"], segment]}}
+            with segment_named(self.url, group, segment["folder"]):
+                write_attributes(group, {**self._attributes, **changed, "format": STORE_FORMAT})
+
+        guarded(self.url, write)
+        return TileStore(self.url)
+
+    def _check_tiles(self) -> None:
+        """The tile array is the one that the layout and the spec ask for."""
+        chunks = (self.layout.rows.block_rows, self.layout.cols.block_rows)
+        found = (self.tiles.shape, self.tiles.chunks, self.tiles.dtype.name)
+        grown = (self.tiles.shape, chunks, self.spec.dtype)  # an append that was cut off leaves it larger
+        wanted = (tiled_shape(self.layout), chunks, self.spec.dtype)
+        is_larger = all(here >= needed for here, needed in zip(self.tiles.shape, wanted[0], strict=True))
+        if found != (grown if is_larger else wanted):
+            raise StoreError(
+                f"{self.url} is damaged: its tiles are {found[2]} {found[1]} of {found[0]} instead of "
+                f"{wanted[2]} {wanted[1]} of {wanted[0]}; build it anew"
+            )
+
+    @cached_property
+    def identity(self) -> str:
+        """Changes whenever the spec, the blocks or the segments do; that somebody swept the store is no change."""
+        text = json.dumps({key: value for key, value in self._attributes.items() if key != REVISION}, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel, rebuilt from its dictionary."""
+        try:
+            return from_dict(self.spec.kernel, Kernel)  # type: ignore[type-abstract]
+        except (KernelError, AttributeError, TypeError, RecursionError) as error:
+            raise StoreError(
+                f"the kernel of {self.url} cannot be made here: {error}; its values can be read and exported, for all "
+                "else build it anew with a kernel that this version of gramline takes"
+            ) from None
+
+    @property
+    def row_vocabulary(self) -> Vocabulary:
+        return self._rows[-1].vocabulary
+
+    def block_bytes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Bytes of every block of rows and of columns in memory."""
+        rows = np.concatenate([segment.block_bytes() for segment in self._rows])
+        return rows, np.concatenate([segment.block_bytes() for segment in self._cols]) if self._cols else rows
+
+    def read_block(self, block: int, *, of_columns: bool = False) -> Packed:
+        """A block of the prepared row corpus (or of the columns') as a packed corpus of its own."""
+        segments = self._cols if of_columns and self._cols else self._rows
+        layout = self.layout.cols if of_columns and self._cols else self.layout.rows
+        local = block
+        for segment in segments:
+            if local < len(segment):
+                packed = segment.read(local, segments[-1].vocabulary)
+                break
+            local -= len(segment)
+        else:
+            raise IndexError(f"{self.url} has no block {block}")
+        kernel = self.kernel
+        try:
+            kernel.check_prepared(packed)
+        except ValueError as error:
+            raise StoreError(f"the corpus kept in {self.url} is damaged: block {block}: {error}") from None
+        if not np.array_equal(kernel.row_lengths(packed), layout.lengths[layout.structures(block)]):
+            raise StoreError(
+                f"the corpus kept in {self.url} is damaged: block {block} has other structures than planned"
+            )
+        return packed
+
+    def present(self) -> set[tuple[int, int]]:
+        """Stored tiles that are done."""
+        n_rows, n_cols = self.layout.rows.n_blocks, self.layout.cols.n_blocks
+        return {
+            (i, j)
+            for i, j in self.tiles.present()
+            if i < n_rows and j < n_cols and (i <= j or not self.layout.is_symmetric)
+        }
+
+    def read_tile(
+        self, i: int, j: int, buffer: NDArray[np.uint8] | None = None, *, check_finite: bool = True
+    ) -> NDArray[Any]:
+        """A stored tile without its padding, read-only, every number finite; see `TileArray.read` for `buffer`.
+
+        Without `check_finite` only the checksum vouches for it: for sums that are checked themselves.
+        """
+        try:
+            tile = self.tiles.read(i, j, buffer)
+        except ChunkError as error:
+            raise self.corrupt(i, j, str(error)) from None
+        rows, cols = self.layout.rows.rows(i), self.layout.cols.rows(j)
+        tile = tile[: rows.stop - rows.start, : cols.stop - cols.start]
+        if check_finite and not all_finite(tile):
+            raise self.corrupt(i, j, "it holds a value that is not a finite number")
+        return tile
+
+    def write_tile(self, i: int, j: int, tile: NDArray[Any]) -> None:
+        """Pad with zeros and store as one whole chunk; a tile with a value that is not finite is refused."""
+        if not all_finite(tile):
+            raise ValueError(f"tile ({i}, {j}) holds a value that is not a finite number and was not written")
+        padded = tile
+        if tile.shape != self.tiles.chunks:
+            padded = np.zeros(self.tiles.chunks, self.tiles.dtype)
+            padded[: tile.shape[0], : tile.shape[1]] = tile
+        try:
+            self.tiles.write(i, j, padded)
+        except OSError as error:
+            if error.errno in HOPELESS:
+                raise storage_error(self.url, error) from error
+            raise  # may pass: the executor tries again
+
+    def corrupt(self, i: int, j: int, reason: str) -> TileCorruptError:
+        return TileCorruptError(
+            f"tile ({i}, {j}) of {self.url} cannot be used: {reason}; run `gramline gram verify --repair {self.url}`"
+        )
+
+
+def tiled_shape(layout: GramLayout) -> tuple[int, int]:
+    """Shape of the tile array: whole blocks, padding included."""
+    return layout.rows.n_blocks * layout.rows.block_rows, layout.cols.n_blocks * layout.cols.block_rows
+
+
+def guarded(url: str, write: Callable[[], Made]) -> Made:
+    """`write()`; what the operating system or an object store refuses becomes one sentence."""
+    try:
+        return write()
+    except Exception as error:
+        if isinstance(error, (OSError, *remote_errors())):
+            raise storage_error(url, error) from error
+        raise
+
+
+def all_finite(tile: NDArray[Any]) -> bool:
+    """True when no value is inf or nan; the sum tells it six times faster, unless it overflows itself."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(tile.sum())) or bool(np.isfinite(tile).all())
+
+
+def _attributes(url: str) -> dict[str, Any]:
+    attributes, is_sealed = read_attributes(url)
+    STORE.require(url, attributes)
+    check_format(url, "a Gram store", attributes.get("format"), READABLE, is_sealed)
+    return attributes
+
+
+def _check_sizes(url: str, layout: GramLayout) -> None:
+    """What a store claims must hang together before anybody reserves memory for it."""
+    for blocks in (layout.rows, layout.cols):
+        edges = blocks.block_structures
+        is_sound = (
+            len(edges) > 1
+            and edges[0] == 0
+            and edges[-1] == len(blocks.lengths)
+            and bool((np.diff(edges) > 0).all())
+            and bool((blocks.lengths > 0).all())
+            and float(blocks.lengths.sum(dtype=np.float64)) <= ROWS
+            and int(np.diff(blocks.block_starts).max()) <= blocks.block_rows
+        )
+        if not is_sound:
+            raise StoreError(f"{url} is damaged: its blocks do not fit its structures; build it anew")
+    tile_bytes = 8 * layout.rows.block_rows * layout.cols.block_rows
+    if tile_bytes > TILE_BYTES:
+        raise StoreError(
+            f"{url} claims tiles of {layout.rows.block_rows:,} x {layout.cols.block_rows:,} values; at most "
+            f"{TILE_BYTES:,} bytes are read"
+        )
+
+
+def _open_segments(url: str, descriptions: list[dict[str, Any]]) -> list[PackedBlocks]:
+    segments: list[PackedBlocks] = []
+    for description in descriptions:
+        segments.append(PackedBlocks(url, description, since=segments[-1].vocabulary if segments else None))
+    return segments
+
+
+def _joined(layouts: list[BlockLayout]) -> BlockLayout:
+    """The layout of segments one after another; each starts a new block."""
+    structures = np.cumsum([0, *(layout.n_structures for layout in layouts)])
+    starts = [layout.block_structures[:-1] + first for layout, first in zip(layouts, structures[:-1], strict=True)]
+    blocks = np.concatenate([*starts, structures[-1:]])
+    return BlockLayout(np.concatenate([layout.lengths for layout in layouts]), blocks, layouts[0].block_rows)

@@ -1,0 +1,261 @@
+"""StoredGram: a Gram matrix in a store, seen as the operator that learners work with; streams, never holds it whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import MISSING, Packed, concatenate
+from gramline.learners.arrays import Matrix
+from gramline.learners.errors import LearnerError
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.operators.layout import GramLayout
+from gramline.learners.operators.selection import select_rows
+from gramline.pipeline.errors import StoreError
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_cholesky
+from gramline.pipeline.gram.product import TileProduct
+from gramline.pipeline.gram.spread_product import is_worth_spreading, spread_product
+from gramline.pipeline.gram.store import TileStore, absolute
+from gramline.pipeline.gram.stream import Key, TileReader
+
+
+@dataclass(frozen=True)
+class GramStatus:
+    """What a store holds and how much of it is done."""
+
+    path: str
+    shape: tuple[int, int]
+    is_symmetric: bool
+    n_structures: tuple[int, int]
+    dtype: str
+    compression: str
+    block_rows: int
+    n_tiles: int
+    n_present: int
+    stored_bytes: int  # of the tiles that are there
+    n_segments: int  # 1, and one more per append
+    kernel: dict[str, Any]
+    fingerprint: str
+
+    @property
+    def is_complete(self) -> bool:
+        return self.n_present == self.n_tiles
+
+    def require_complete(self) -> None:
+        """Before something reads all of it: better now than in the middle."""
+        if not self.is_complete:
+            raise StoreError(
+                f"{self.path} has {self.n_present:,} of {self.n_tiles:,} tiles; finish it with `gramline gram build`"
+            )
+
+
+class StoredGram:
+    """A `GramOperator` over a store. Rows and columns are positions (or structures) in corpus order.
+
+    `executor` (in this process unless set to a Dask one) runs what is too much for one process: products with many
+    tiles, and Cholesky factors of more than `factor_limit` bytes, made by tiles in a scratch group beside the store.
+    Who needs smaller factors may hold the rows they are made of as long as that takes (`held`).
+    """
+
+    def __init__(self, store: TileStore) -> None:
+        self.store = store
+        self.factor_limit = FACTOR_LIMIT
+        self.executor: Executor = InlineExecutor()
+        self._reader = TileReader(store)
+        self.tile_reads = 0  # stored tiles read so far
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> StoredGram:
+        """The Gram matrix at `path`; a path that is not a store is refused."""
+        return cls(TileStore(absolute(path)))
+
+    def __repr__(self) -> str:
+        return f"StoredGram({self.path!r}, shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def path(self) -> str:
+        return self.store.url
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.store.kernel
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.store.tiles.dtype
+
+    @property
+    def layout(self) -> GramLayout:
+        return self.store.layout
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.layout.shape
+
+    # ---- the corpora
+
+    @cached_property
+    def row_corpus(self) -> Packed:
+        """The prepared row corpus, whole."""
+        return concatenate([self.store.read_block(i) for i in range(self.layout.rows.n_blocks)])
+
+    @cached_property
+    def col_corpus(self) -> Packed:
+        """The prepared column corpus; the row corpus when the matrix is symmetric."""
+        if self.layout.is_symmetric:
+            return self.row_corpus
+        return concatenate([self.store.read_block(j, of_columns=True) for j in range(self.layout.cols.n_blocks)])
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        return self.store.row_vocabulary.labels or None
+
+    @property
+    def labels(self) -> list[list[str | None]]:
+        """Labels of the row corpus, per structure and position; None where there is none."""
+        return _labels(self.row_corpus)
+
+    @property
+    def col_labels(self) -> list[list[str | None]]:
+        return _labels(self.col_corpus)
+
+    @property
+    def row_prior(self) -> Matrix | None:
+        return self.row_corpus.prior
+
+    @property
+    def col_prior(self) -> Matrix | None:
+        return self.col_corpus.prior
+
+    @cached_property
+    def label_kernel(self) -> Matrix | None:
+        return self.kernel.label_matrix()
+
+    # ---- the numbers
+
+    def tile(self, i: int, j: int) -> NDArray[Any]:
+        self.tile_reads += 1
+        if self.layout.is_symmetric and i > j:
+            return self._reader.read(j, i).T
+        return self._reader.read(i, j)
+
+    def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, NDArray[Any]]]:
+        chosen = range(self.layout.rows.n_blocks) if rows is None else rows
+        mirrored = self.layout.is_symmetric
+        keys = [(j, i) if mirrored and i > j else (i, j) for i in chosen]
+        for i, (_, tile) in zip(chosen, self._stream(keys), strict=True):
+            yield i, tile.T if mirrored and i > j else tile
+
+    def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
+        """G @ W (or G.T @ W) in float64; every stored tile is read at most once and serves (i, j) and (j, i).
+
+        W in float32 asks for single-precision products of each strip of a tile (sums over strips stay float64).
+        Tasks of `executor` share the tiles when that is a cluster and there are enough of them.
+        """
+        product = TileProduct(self.layout, W, transpose=transpose)
+        keys = product.tiles()
+        if is_worth_spreading(self.store, keys, self.executor):
+            self.tile_reads += len(keys)
+            return spread_product(self.store, W, keys, self.executor, transpose=transpose)
+        # The strips are too small to be worth a thread's while; the second core reads.
+        with one_blas_thread():
+            for key, tile in self._stream(keys, check_finite=False):
+                product.add(*key, tile)
+        result = product.result()
+        if not np.isfinite(result).all() and np.isfinite(W).all():
+            for i, j in keys:  # one of them is to blame, and says so when it is read with care
+                self.store.read_tile(i, j)
+        return result
+
+    def _stream(self, keys: list[Key], *, check_finite: bool = True) -> Iterator[tuple[Key, NDArray[Any]]]:
+        for key, tile in self._reader.stream(keys, check_finite=check_finite):
+            self.tile_reads += 1
+            yield key, tile
+
+    def diagonal(self) -> Matrix:
+        self._require_symmetric("a diagonal")
+        keys = [(i, i) for i in range(self.layout.rows.n_blocks)]
+        return np.concatenate([np.diagonal(tile).astype(float) for _, tile in self._stream(keys)])
+
+    @property
+    def col_diagonal(self) -> Matrix | None:
+        return self.diagonal() if self.layout.is_symmetric else self.kernel.diagonal(self.col_corpus)
+
+    def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: NDArray[np.int64] | None = None) -> Factor:
+        """By LAPACK when that fits into `factor_limit` bytes; otherwise by tiles on disk, as tasks of `executor`."""
+        self._require_symmetric("a Cholesky factor")
+        chosen = np.arange(self.shape[0]) if rows is None else np.asarray(rows, np.int64)
+        held = self.held(chosen)
+        if held is not None:
+            return cholesky(held, scale, shift)
+        return stored_cholesky(self.store, chosen, scale, shift, self.executor)
+
+    def held(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        """G[rows, rows] where it fits into `factor_limit` bytes together with a factor."""
+        is_tiled = plan_factor(self.store, len(rows), self.factor_limit).is_tiled
+        return None if is_tiled else self.select(rows, rows)
+
+    def select(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[Any]:
+        """G[rows][:, cols] in memory; reads only the tiles that hold some of it."""
+        return select_rows(self.layout, self._stream, rows, cols, self.dtype)
+
+    def blocks(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+        """(rows, columns, values) of every block of the full matrix."""
+        rows, cols = self.layout.rows, self.layout.cols
+        for (i, j), tile in self._stream(list(self.layout.tiles())):
+            yield rows.rows(i), cols.rows(j), tile
+            if self.layout.is_symmetric and i != j:
+                yield rows.rows(j), cols.rows(i), tile.T
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The whole matrix in memory."""
+        result = np.empty(self.shape, self.dtype)
+        for rows, cols, values in self.blocks():
+            result[rows, cols] = values
+        return result
+
+    def to_dask(self) -> Any:
+        """The whole matrix, mirrored and without padding, as a lazy dask array with one chunk per block."""
+        from gramline.pipeline.gram.lazy import stored_gram_array  # only who asks for it needs Dask
+
+        return stored_gram_array(self.store)
+
+    def status(self) -> GramStatus:
+        """How much is done; reads no tile."""
+        store, layout = self.store, self.layout
+        return GramStatus(
+            path=store.url,
+            shape=self.shape,
+            is_symmetric=layout.is_symmetric,
+            n_structures=(layout.rows.n_structures, layout.cols.n_structures),
+            dtype=self.dtype.name,
+            compression=store.compression,
+            block_rows=layout.rows.block_rows,
+            n_tiles=layout.n_tiles,
+            n_present=len(store.present()),
+            stored_bytes=store.tiles.stored_bytes(),
+            n_segments=len(store.spec.rows),
+            kernel=store.spec.kernel,
+            fingerprint=store.spec.fingerprint(),
+        )
+
+    def _require_symmetric(self, what: str) -> None:
+        if not self.layout.is_symmetric:
+            raise LearnerError(f"only a symmetric Gram matrix has {what}, this one is {self.shape} between two corpora")
+
+
+def _labels(packed: Packed) -> list[list[str | None]]:
+    names = packed.vocabulary.labels
+    flat = [None if code == MISSING else names[code] for code in packed.labels.tolist()]
+    return [flat[low:high] for low, high in pairwise(packed.starts.tolist())]

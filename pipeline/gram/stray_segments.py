@@ -1,0 +1,89 @@
+"""What killed and overtaken appends leave in an object store: folders of structures that no list of segments names.
+
+An append writes such a folder first and names it last, and the change that names it is refused once anybody else has
+changed the list. So after a change of the list, a folder that was there before it and is not named in it never will be.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from gramline.pipeline.errors import StoreChangedError
+from gramline.pipeline.storage.documents import shared_bucket
+from gramline.pipeline.storage.groups import Group, open_group, read_attributes, remotely, write_attributes
+from gramline.pipeline.storage.object_store import dated_keys, delete, folders, remote_errors
+from gramline.pipeline.storage.strays import STRAY_SECONDS
+
+SEGMENTS = "rows/"
+WRITTEN_BY_APPEND = re.compile(rf"{SEGMENTS}\d+-[0-9a-f]{{32}}")
+
+
+@contextmanager
+def segment_named(url: str, group: Group, own: str) -> Iterator[None]:
+    """Around the change that names the segment `own`: removes it when the change is refused, otherwise older strays.
+
+    A refusal is none when `own` is named all the same: then only the answer was lost, and others have appended since.
+    """
+    if shared_bucket(group) is None:
+        yield
+        return
+    before = _unnamed(url, group)
+    try:
+        yield
+    except StoreChangedError:
+        with suppress(*remote_errors()):  # the refusal is what the user must read
+            if own in _named(url):
+                return
+            _remove(group, [own])
+        raise
+    with suppress(*remote_errors()):  # strays only take space; the append is done
+        _remove(group, _old(group, set(before) & set(_unnamed(url, group)), STRAY_SECONDS))
+
+
+def sweep_segments(url: str, *, older_than: float = STRAY_SECONDS) -> int:
+    """Remove the strays in an object store; how many objects. Younger ones may belong to somebody still writing.
+
+    A change of the list that changes nothing in it comes first: whoever wrote them, and only slept, is refused.
+    """
+    group = open_group(url)
+    if shared_bucket(group) is None:
+        return 0
+
+    def sweep() -> int:
+        attributes, _ = read_attributes(url)
+        strays = _old(group, _unnamed(url, group), older_than)
+        if not strays:
+            return 0
+        try:
+            write_attributes(group, attributes)
+        except StoreChangedError:  # an append is going on; the next sweep is soon enough
+            return 0
+        return _remove(group, strays)
+
+    return remotely(url, sweep)
+
+
+def _named(url: str) -> set[str]:
+    return {segment["folder"] for segment in read_attributes(url)[0]["segments"]["rows"]}
+
+
+def _unnamed(url: str, group: Group) -> list[str]:
+    found = [folder for folder in folders(shared_bucket(group), SEGMENTS) if WRITTEN_BY_APPEND.fullmatch(folder)]
+    named = _named(url)
+    return [folder for folder in found if folder not in named]
+
+
+def _old(group: Group, unnamed: Iterable[str], older_than: float) -> list[str]:
+    """Those in which nothing was written lately; where servers cannot compare versions, only this protects a writer."""
+    deadline, bucket = time.time() - older_than, shared_bucket(group)
+    return [folder for folder in unnamed if all(written <= deadline for _, written in dated_keys(bucket, f"{folder}/"))]
+
+
+def _remove(group: Group, unnamed: Iterable[str]) -> int:
+    bucket = shared_bucket(group)
+    keys = [key for folder in unnamed for key, _ in dated_keys(bucket, f"{folder}/")]
+    delete(bucket, keys)
+    return len(keys)

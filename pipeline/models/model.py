@@ -1,0 +1,206 @@
+"""A trained labeler that needs nothing else: learner, kernel and the training structures its predictions rest on.
+
+Prediction streams: a block of new structures against a block of support structures, tile computed, multiplied and
+dropped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, concatenate
+from gramline.learners.arrays import Matrix
+from gramline.learners.errors import LearnerError
+from gramline.learners.estimator import Learner
+from gramline.learners.operators.computed import ComputedGram
+from gramline.learners.operators.layout import BlockLayout
+from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.models.checks import check_labels, check_rows
+from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
+from gramline.pipeline.storage.kinds import MODEL
+
+COUNTED = ("symbols", "labels")  # what is kept of all training positions where a prior counts them
+STRANGE = (
+    "the model knows none of the features of these structures; where they were imported with other --features than the "
+    "training corpus, import them again with the same"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted learner with what its predictions need.
+
+    A learner on a Gram has a kernel and `support`, its training structures with a nonzero weight, prepared by the
+    kernel. A learner on explicit features has no kernel, and `support` holds no structure, only the vocabulary.
+    """
+
+    learner: Learner
+    kernel: Kernel | None
+    support: Packed
+    counted: Packed | None = None  # symbols and labels of all training positions, for priors that count them
+    notes: list[str] = field(default_factory=list)  # the learner's and of the structures, after the last prediction
+
+    @classmethod
+    def of(cls, learner: Learner, corpus: Packable | Packed, kernel: Kernel | None = None) -> Model:
+        """The model of a learner that was fitted on this corpus (through this kernel)."""
+        learner.require_fitted()
+        packed = corpus if isinstance(corpus, Packed) else corpus.packed()
+        if learner.learns_from == "corpus":
+            return cls(learner, None, packed.structures(0, 0))
+        if kernel is None:
+            raise LearnerError(f"a model of {type(learner).__name__} needs the kernel of its Gram matrix")
+        # Rows that a store keeps are prepared already; a prior is resolved once, in terms of the corpus it belongs to.
+        prepared = packed if packed.prior is not None else kernel.prepare(packed)
+        lengths = kernel.row_lengths(prepared)
+        needed = learner.support()
+        if len(needed) != lengths.sum():
+            raise LearnerError(
+                f"the learner was trained on {len(needed)} rows, but the corpus has {int(lengths.sum())}; "
+                "give the corpus that its Gram matrix was built from"
+            )
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        is_support = np.zeros(len(lengths), bool)
+        is_support[owner[needed]] = True
+        counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
+        reduced = learner.restricted(np.flatnonzero(is_support[owner]))
+        return cls(reduced, kernel, chosen_structures(prepared, is_support), counted)
+
+    # ---- prediction
+
+    def predict(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> list[list[str]]:
+        """Labels of every structure."""
+        predicted: list[list[str]] = []
+        for (part,) in self._streamed(corpus, block_rows, "predict"):
+            predicted.extend(part)
+        return predicted
+
+    def decision_scores(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
+        """Scores of every position (for structure kernels: of every structure) and label."""
+        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, "decision_scores")])
+
+    def predict_proba(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
+        """Probabilities of the labels at every position, from learners that know them."""
+        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, "predict_proba")])
+
+    def predict_with_proba(
+        self, corpus: Packable | Packed, *, block_rows: int | None = None
+    ) -> tuple[list[list[str]], Matrix]:
+        """Both, from one look at the new structures."""
+        predicted: list[list[str]] = []
+        tables: list[Matrix] = []
+        for part, table in self._streamed(corpus, block_rows, "predict", "predict_proba"):
+            predicted.extend(part)
+            tables.append(table)
+        return predicted, np.concatenate(tables)
+
+    def crosses(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Iterator[GramOperator]:
+        """The Gram between the support and each block of new structures, computed tile by tile."""
+        if self.kernel is None:
+            raise LearnerError(f"{type(self.learner).__name__} reads features, not a Gram matrix")
+        like = self.support if self.counted is None else self.counted
+        new = self.kernel.prepare(self._packed(corpus), like=like)
+        layout = BlockLayout.of(self.kernel.row_lengths(new), block_rows)
+        for block in range(layout.n_blocks):
+            structures = layout.structures(block)
+            columns = new.structures(structures.start, structures.stop)
+            yield ComputedGram(self.kernel, self.support, columns, block_rows=block_rows)
+
+    def _streamed(self, corpus: Packable | Packed, block_rows: int | None, *methods: str) -> Iterator[tuple[Any, ...]]:
+        """What methods of the learner say of every block of new structures."""
+        missing = [method for method in methods if not hasattr(self.learner, method)]
+        if missing:
+            what = {"predict_proba": "probabilities", "decision_scores": "scores"}.get(missing[0], missing[0])
+            raise LearnerError(f"{type(self.learner).__name__} cannot tell {what}; a GaussianProcessLabeler can")
+        self.notes.clear()
+        try:
+            if self.learner.learns_from == "corpus":
+                packed = self._packed(corpus)
+                yield tuple(getattr(self.learner, method)(packed) for method in methods)
+            else:
+                for cross in self.crosses(corpus, block_rows=block_rows):
+                    yield tuple(getattr(self.learner, method)(cross) for method in methods)
+                    self.notes.extend(note for note in self.learner.notes() if note not in self.notes)
+        except AttributeError as error:
+            if error.obj is not self.learner:
+                raise
+            raise LearnerError(f"the learner of this model lacks {error.name!r}; train it again") from None
+
+    def _packed(self, corpus: Packable | Packed) -> Packed:
+        """The new structures in the model's vocabulary."""
+        kind = getattr(corpus, "kind", self.support.kind)
+        if kind != self.support.kind:
+            raise InputError(f"the model is for {self.support.kind}, but the corpus holds {kind}")
+        if not isinstance(corpus, Packed):
+            packed = corpus.packed(like=self.support)
+            used = packed.features.indices
+            if used.size and used.min() >= len(self.support.vocabulary.features) and STRANGE not in self.notes:
+                self.notes.append(STRANGE)
+            return packed
+        known, given = self.support.vocabulary, corpus.vocabulary
+        for part in ("symbols", "features", "labels"):
+            names = getattr(known, part)
+            if getattr(given, part)[: len(names)] != names:
+                raise InputError(f"the packed corpus has other {part} than the model; pack it with like=model.support")
+        return corpus
+
+    # ---- what it is
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return tuple(getattr(self.learner, "label_names_", self.support.vocabulary.labels))
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, as a small JSON-able dictionary."""
+        learner = self.learner.attributes()
+        return {
+            "learner": learner["name"],
+            "params": learner["params"],
+            "kernel": None if self.kernel is None else self.kernel.to_dict(),
+            "kind": self.support.kind,
+            "labels": list(self.label_names),
+            "support_structures": len(self.support),
+            "support_positions": self.support.n_positions,
+        }
+
+    # ---- disk
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
+        more = {} if self.counted is None else {"counted": {name: getattr(self.counted, name) for name in COUNTED}}
+        save_learner(path, MODEL, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model that `save` wrote."""
+        return load_learner(path, MODEL, cls._from_saved)
+
+    @classmethod
+    def _from_saved(cls, saved: SavedLearner) -> Model:
+        if saved.kernel is not None:
+            check_rows(saved.learner, int(saved.kernel.row_lengths(saved.support).sum()))
+            check_labels(saved.learner, saved.support)
+        elif saved.learner.learns_from != "corpus":
+            raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
+        counts = saved.more.get("counted")
+        counted = None if counts is None else _symbols_and_labels(*(counts[name] for name in COUNTED))
+        return cls(saved.learner, saved.kernel, saved.support, counted)
+
+
+def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:
+    """The chosen structures, in order."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_chosen, [False]])))
+    runs = [packed.structures(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+    return concatenate(runs) if runs else packed.structures(0, 0)
+
+
+def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:
+    nothing = Features(np.zeros(len(symbols) + 1, np.int64), np.zeros(0, np.int32), None)
+    return PackedSequences(np.array([0, len(symbols)]), symbols, nothing, labels)

@@ -1,0 +1,192 @@
+"""A trained ranker that needs nothing else: learner, kernel, and the sums it decides by.
+
+Sums over parses are kept as one forest of distinct subtrees, also when hypotheses vote; sums over other structures keep
+the structures.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packable, Packed, PackedParses
+from gramline.kernels.structures.forest import WeightedForest
+from gramline.kernels.structures.forest_sequence import ForestSequence
+from gramline.kernels.structures.subset_tree import SubsetTree
+from gramline.learners.errors import LearnerError
+from gramline.learners.operators.computed import ComputedGram
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.perceptrons.candidate_groups import batches_within_size, candidate_groups
+from gramline.learners.perceptrons.ranking import RankingPerceptron
+from gramline.learners.perceptrons.voting import Ballot
+from gramline.pipeline.candidates.columns import Groups
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.models.checks import check_forest_arrays, check_hypotheses, check_rows
+from gramline.pipeline.models.model import chosen_structures
+from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
+from gramline.pipeline.storage.groups import open_group
+from gramline.pipeline.storage.kinds import MODEL, RANKER
+
+CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes
+
+Forest = WeightedForest | ForestSequence
+
+
+@dataclass(frozen=True, eq=False)
+class Ranker:
+    """A fitted ranking perceptron with what its choices need.
+
+    With a forest, `support` holds no structure but the vocabulary; otherwise it holds the training structures that the
+    learner's sums name.
+    """
+
+    learner: RankingPerceptron
+    kernel: Kernel
+    support: Packed
+    forest: Forest | None
+
+    @classmethod
+    def of(cls, learner: RankingPerceptron, corpus: Packable | Packed, kernel: Kernel) -> Ranker:
+        """The ranker of a learner that was fitted on the Gram matrix of this kernel over this corpus."""
+        learner.require_fitted()
+        packed = kernel.prepare(corpus if isinstance(corpus, Packed) else corpus.packed())
+        if len(learner.weights_) != len(packed):
+            raise LearnerError(
+                f"the learner was trained on {len(learner.weights_)} candidates, but the corpus has {len(packed)}; "
+                "give the corpus that its Gram matrix was built from"
+            )
+        needed = learner.support()
+        support, reduced = chosen_structures(packed, needed), learner.restricted(np.flatnonzero(needed))
+        forest = _forest(reduced, support, kernel)
+        return cls(reduced, kernel, support, None) if forest is None else cls._with(reduced, kernel, support, forest)
+
+    @classmethod
+    def _with(cls, learner: RankingPerceptron, kernel: Kernel, support: Packed, forest: Forest) -> Ranker:
+        return cls(learner.without_rows(), kernel, support.structures(0, 0), forest)
+
+    # ---- choices
+
+    def choose(self, corpus: Packable | Packed, groups: Sequence[Sequence[int]] | None = None) -> list[int]:
+        """The chosen candidate of each group, counted from 0 within it; groups are those of the corpus by default."""
+        return [int(votes.argmax()) for votes in self.votes(corpus, groups)]
+
+    def votes(
+        self, corpus: Packable | Packed, groups: Sequence[Sequence[int]] | None = None
+    ) -> list[NDArray[np.int64]]:
+        """Votes of the hypotheses for the candidates of each group; of the one that decides when they do not vote."""
+        if groups is None:
+            if not isinstance(corpus, Corpus):
+                raise InputError("packed candidates have no groups; give the structure numbers of each group")
+            groups = Groups.of(corpus).members
+        new = self._packed(corpus)
+        candidates = candidate_groups(groups, len(new))
+        if self.forest is None:
+            return self._votes_from_support(new, candidates)
+        counts = self.learner.counts_ if self.learner.is_voting else np.ones(1, np.int64)
+        found: list[NDArray[np.int64]] = []
+        for batch in batches_within_size(candidates, max(1, CHANGES // max(1, len(counts)))):
+            ballot = Ballot([len(candidates[group]) for group in batch])
+            columns = np.concatenate([candidates[group] for group in batch])
+            wanted, places = np.unique(columns, return_inverse=True)
+            is_wanted = np.zeros(len(new), np.bool_)
+            is_wanted[wanted] = True
+            changes, magnitudes = self.forest.changes(chosen_structures(new, is_wanted))
+            ballot.add(changes[:, places], magnitudes[:, places], counts)
+            found.extend(ballot.votes)
+        return found
+
+    def _votes_from_support(self, new: Packed, candidates: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        cross: GramOperator = ComputedGram(self.kernel, self.support, new)
+        if self.learner.is_voting:
+            return self.learner.votes(cross, candidates)
+        chosen = self.learner.predict(cross, [columns.tolist() for columns in candidates])
+        return [np.bincount([k], minlength=len(columns)) for k, columns in zip(chosen, candidates, strict=True)]
+
+    def _packed(self, corpus: Packable | Packed) -> Packed:
+        kind = getattr(corpus, "kind", self.support.kind)
+        if kind != self.support.kind:
+            raise InputError(f"the ranker is for {self.support.kind}, but the corpus holds {kind}")
+        return self.kernel.prepare(corpus if isinstance(corpus, Packed) else corpus.packed(like=self.support))
+
+    # ---- what it is
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, as a small JSON-able dictionary; with the size of the forest beside that of its trees."""
+        state = self.learner.attributes()
+        told: dict[str, Any] = {
+            "learner": state["name"],
+            "params": state["params"],
+            "kernel": self.kernel.to_dict(),
+            "kind": self.support.kind,
+            "labels": [],
+            "hypotheses": len(self.learner.counts_) if self.learner.is_voting else 1,
+        }
+        if self.forest is None:
+            return told | {
+                "support_structures": len(self.support),
+                "support_positions": self.support.n_positions,
+                "forest": None,
+            }
+        size = self.forest.size
+        return told | {
+            "support_structures": size.n_trees,
+            "support_positions": size.n_nodes,
+            "forest": {"trees": size.n_trees, "nodes": size.n_nodes, "subtrees": size.n_subtrees, "ratio": size.ratio},
+        }
+
+    # ---- disk
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the ranker, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
+        more = {} if self.forest is None else {"forest": self.forest.to_arrays()}
+        save_learner(path, RANKER, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Ranker:
+        """Read a ranker that `save` wrote."""
+        return load_learner(path, RANKER, cls._from_saved)
+
+    @classmethod
+    def _from_saved(cls, saved: SavedLearner) -> Ranker:
+        learner, kernel, support = saved.learner, saved.kernel, saved.support
+        if not isinstance(learner, RankingPerceptron):
+            raise LearnerError(f"{learner.name} ranks nothing")
+        if kernel is None:
+            raise LearnerError("a ranker needs the kernel of its Gram matrix")
+        check_hypotheses(learner)
+        forest = _forest_from(learner, kernel, saved.more.get("forest", {}), len(support.vocabulary.symbols))
+        if forest is None:
+            check_rows(learner, len(support))
+        return cls(learner, kernel, support, forest)
+
+
+def is_ranker(path: str | os.PathLike[str]) -> bool:
+    """Whether a ranker, not a labeler or anything else, was saved at `path`."""
+    return RANKER.holds(open_group(os.fspath(path), MODEL).attrs.asdict())
+
+
+def _forest(learner: RankingPerceptron, support: Packed, kernel: Kernel) -> Forest | None:
+    if not isinstance(kernel, SubsetTree) or not isinstance(support, PackedParses):
+        return None
+    if learner.is_voting:
+        return ForestSequence.of(kernel, support, learner.updates_[:, 0], learner.updates_[:, 1])
+    return WeightedForest.of(kernel, support, learner.deciding_weights)
+
+
+def _forest_from(
+    learner: RankingPerceptron, kernel: Kernel, arrays: dict[str, NDArray[Any]], n_productions: int
+) -> Forest | None:
+    if not arrays:
+        return None
+    if not isinstance(kernel, SubsetTree):
+        raise LearnerError(f"a forest belongs to the subset-tree kernel, not to {kernel.name}")
+    check_forest_arrays(arrays, n_productions)
+    kept: type[Forest] = ForestSequence if learner.is_voting else WeightedForest
+    return kept.from_arrays(kernel, arrays)

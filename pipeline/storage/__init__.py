@@ -1,0 +1,1 @@
+"""Arrays on disk and in object stores: knows no structure; the only place that imports zarr."""

@@ -1,0 +1,290 @@
+"""Groups of named arrays on disk, in memory or on an object store; with `group_places` all that imports zarr.
+
+Knows formats and files, and refuses to know what the arrays mean. Every array is checked by crc32c, the last codec
+of its chain, so that a damaged chunk is an error and never a number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import BloscCodec, Crc32cCodec
+from zarr.core.sync import sync
+from zarr.errors import ContainsArrayError
+from zarr.storage import LocalStore
+
+from gramline.pipeline.errors import RunError, StoreError
+from gramline.pipeline.storage.documents import SEAL, seal_of, shared_bucket
+from gramline.pipeline.storage.documents import write_attributes as write_attributes
+from gramline.pipeline.storage.kinds import EXPORTED, STORE, Kind
+from gramline.pipeline.storage.limits import check_array, check_stored
+from gramline.pipeline.storage.object_store import (
+    first_line,
+    refuse_secrets,
+    remote_errors,
+    sized_keys,
+    storage_error,
+)
+from gramline.pipeline.storage.places import is_local as is_local
+from gramline.pipeline.storage.places import local_path as local_path
+from gramline.pipeline.storage.places import open_store
+
+Array = zarr.Array[Any]
+Group = zarr.Group
+COMPRESSIONS = {
+    "none": (),
+    "lz4": (BloscCodec(cname="lz4", shuffle="bitshuffle"),),
+    "zstd": (BloscCodec(cname="zstd", clevel=3, shuffle="bitshuffle"),),
+}
+CHUNK_ITEMS = 1 << 21  # items of one chunk of a plain array: large enough to be cheap, small enough to stream
+CHECKED = "arrays"  # the attribute that lists the arrays of a group with their digests
+# What Zarr raises at metadata and chunks that are not what they should be: one sentence each, whatever it was.
+DAMAGED = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+    *(OSError, RuntimeError, TypeError, ValueError),
+)
+Made = TypeVar("Made")
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, StoreError)
+
+
+def remotely(url: str, action: Callable[[], Made]) -> Made:
+    """`action()`; what an object store refuses or fails at becomes one sentence."""
+    try:
+        return action()
+    except remote_errors() as error:
+        raise storage_error(url, error) from None
+
+
+def open_group(url: str, kind: Kind = STORE) -> Group:
+    """The group at `url` for reading and writing; anything else is a StoreError that names the `kind` wanted there."""
+    kind.require_folder(url)
+    store = open_store(url)
+    try:
+        return remotely(url, lambda: zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False))
+    except RunError:
+        raise
+    except FileNotFoundError:
+        raise kind.missing(url) from None
+    except ContainsArrayError:
+        raise kind.refusal(url, "a Zarr array") from None
+    except DAMAGED as error:
+        if _is_refusal(error):
+            raise
+        raise kind.refusal(url, "something whose zarr.json cannot be read") from None
+
+
+def read_attributes(url: str, kind: Kind = STORE) -> tuple[dict[str, Any], bool | None]:
+    """The attributes of a group; True when their seal vouches for them, None when they have none."""
+    attributes = dict(open_group(url, kind).attrs.asdict())
+    seal = attributes.pop(SEAL, None)
+    return attributes, None if seal is None else seal == seal_of(attributes)
+
+
+def check_format(url: str, what: str, found: Any, readable: tuple[int, ...], is_sealed: bool | None) -> None:
+    """Refuse a format that this program cannot read, and attributes that are not what was written (1 had no seal)."""
+    if found not in readable or isinstance(found, bool):
+        raise StoreError(
+            f"{url} is {what} of format {found!r}, but this version of gramline reads formats {readable[0]} to "
+            f"{readable[-1]}; use the version that wrote it, or make it anew"
+        )
+    if not is_sealed and (found != 1 or is_sealed is False):
+        raise StoreError(f"{url} is damaged: its zarr.json is not what was written; make it anew")
+
+
+def group_exists(url: str) -> bool:
+    """True when something stands at `url` that a new store would have to replace."""
+    refuse_secrets(url)
+    if is_local(url):
+        path = local_path(url)
+        return path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    store = open_store(url)
+    try:
+        return bool(remotely(url, lambda: zarr.open_group(store, mode="r", zarr_format=3).attrs.asdict()))
+    except FileNotFoundError:
+        return False
+    except DAMAGED as error:
+        if _is_refusal(error):
+            raise
+        return True
+
+
+def read_group(
+    url: str | os.PathLike[str],
+    check: Callable[[dict[str, Any], bool | None], None] = lambda _found, _sealed: None,
+    kind: Kind = STORE,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The attributes and arrays that `write_group` wrote; anything missing or damaged is a StoreError.
+
+    `check` sees the attributes, and whether they are sealed, before any array is read; `kind` is for what is no group.
+    """
+    url = os.fspath(url)
+    attributes, is_sealed = read_attributes(url, kind)
+    check(attributes, is_sealed)
+    group = open_group(url)
+    digests = attributes.pop(CHECKED, None)
+    if not isinstance(digests, dict):
+        raise StoreError(f"{url} was not written by gramline to its end; remove it and make it anew")
+    arrays = {name: read_array(group, name, url) for name in digests}
+    for name, expected in digests.items():
+        if digest(arrays[name]) != expected:
+            raise StoreError(f"{url} is damaged: array {name!r} is not what was written; write it again")
+    return attributes, arrays
+
+
+def write_arrays(group: Group, arrays: Mapping[str, NDArray[Any]], *, prefix: str = "") -> None:
+    """Plain arrays under `prefix` of a group, chunked along the first axis."""
+    for name, array in arrays.items():
+        tail = array.shape[1:]
+        rows = max(1, min(array.shape[0], CHUNK_ITEMS // max(1, math.prod(tail)))) if array.ndim else 1
+        chunks = (rows, *(max(1, size) for size in tail)) if array.ndim else ()
+        target = new_array(group, prefix + name, array.shape, chunks, array.dtype)
+        if array.size:
+            target[...] = array
+
+
+def read_array(group: Group, name: str, url: str) -> NDArray[Any]:
+    """A whole plain array; missing or damaged is a StoreError. It cannot claim more memory than the store has bytes."""
+
+    def read() -> NDArray[Any]:
+        array = _array(group, name)
+        if len(array.compressors) == 1 and array.ndim:
+            check_stored(f"array {name!r}", int(array.nbytes), sum(size for _, size in list_chunks(array)))
+        return np.asarray(array[...])
+
+    try:
+        return remotely(url, read)
+    except RunError:
+        raise
+    except DAMAGED as error:
+        raise StoreError(f"{url} is damaged: array {name!r} cannot be read ({first_line(error)})") from None
+
+
+def new_array(
+    group: Group,
+    name: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: Any,
+    *,
+    fill: Any = 0,
+    compression: str = "none",
+) -> Array:
+    """An array whose every chunk is written, also one equal to the fill value, and ends in a checksum."""
+    return group.create_array(
+        name,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        fill_value=fill,
+        compressors=[*COMPRESSIONS[compression], Crc32cCodec()],
+        config={"write_empty_chunks": True},
+        overwrite=True,
+    )
+
+
+def _array(group: Group, name: str) -> Array:
+    found = group[name]
+    if not isinstance(found, zarr.Array):
+        raise KeyError(name)
+    codecs = [codec.to_dict()["name"] for codec in found.metadata.codecs]  # type: ignore[union-attr]
+    check_array(f"array {name!r}", found.shape, found.chunks, np.dtype(found.dtype), [str(codec) for codec in codecs])
+    return found
+
+
+def open_array(group: Group, name: str, url: str) -> Array:
+    """An existing array for whole-chunk reads and writes; StoreError when it is not there."""
+    try:
+        found = remotely(url, lambda: _array(group, name))
+    except RunError:
+        raise
+    except DAMAGED as error:
+        raise StoreError(
+            f"{url} has no array {name!r} ({first_line(error)}); it is damaged or not a Gram store"
+        ) from None
+    # Zarr 3.1 ignores write_empty_chunks when it opens an existing array (zarr-python issue 2931).
+    return found.with_config({"write_empty_chunks": True})
+
+
+def require_kind_or_nothing(url: str, kinds: tuple[Kind, ...]) -> bool:
+    """Refuse a path to write to where something of another kind is; True when one of these kinds is there."""
+    if not group_exists(url):
+        return False
+    wanted = kinds[0].as_target()
+    attributes, _ = read_attributes(url, wanted)
+    if not any(kind.holds(attributes) for kind in kinds):
+        wanted.require(url, attributes)
+    return True
+
+
+def require_export_or_nothing(url: str) -> bool:
+    """Refuse a path to write to where something else than an exported array is; True when one is there."""
+    if not group_exists(url):
+        return False
+    try:
+        found = remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3).attrs.asdict())
+    except RunError:
+        raise
+    except DAMAGED as error:
+        if _is_refusal(error):
+            raise
+        raise StoreError(f"{url} is not an exported array; choose another path, or remove it") from None
+    if any(found.get(key) != value for key, value in EXPORTED.items()):
+        raise StoreError(
+            f"{url} is a Zarr array without the mark of an export (earlier versions of gramline made none), so it may "
+            "be somebody's own; choose another path, or remove it"
+        )
+    return True
+
+
+def delete_chunk(array: Array, coordinates: tuple[int, ...]) -> None:
+    """Remove a chunk, if it is there."""
+    key = "/".join((array.path, "c", *map(str, coordinates))).removeprefix("/")
+    remotely(key, lambda: sync(array.store_path.store.delete(key)))
+
+
+def list_chunks(array: Array) -> list[tuple[tuple[int, ...], int]]:
+    """Coordinates and sizes in bytes of all chunks that are there."""
+    store, prefix = array.store_path.store, f"{array.path}/c/".removeprefix("/")
+    bucket = shared_bucket(array)
+    if isinstance(store, LocalStore):
+        return list(_list_folder(str(store.root / prefix), ()))
+
+    async def collect() -> list[tuple[str, int]]:
+        if bucket is not None:  # an object store lists sizes along with the keys, a thousand per request
+            return list(sized_keys(bucket, prefix))
+        keys = [key async for key in store.list_prefix(prefix)]
+        return list(zip(keys, await asyncio.gather(*map(store.getsize, keys)), strict=True))
+
+    found = ((key.removeprefix(prefix).split("/"), size) for key, size in remotely(prefix, lambda: sync(collect())))
+    return [(tuple(map(int, place)), size) for place, size in found if all(part.isdigit() for part in place)]
+
+
+def _list_folder(folder: str, above: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """os.scandir is 300 times faster here than asking Zarr."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.isdecimal() and len(entry.name) < 16:
+                here = (*above, int(entry.name))
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _list_folder(entry.path, here)
+                elif entry.is_file(follow_symlinks=False):
+                    yield here, entry.stat().st_size
+
+
+def digest(array: NDArray[Any]) -> str:
+    """A fingerprint of dtype, shape and contents."""
+    state = hashlib.blake2b(f"{array.dtype.str}{array.shape}".encode(), digest_size=16)
+    state.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return state.hexdigest()

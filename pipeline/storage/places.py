@@ -1,0 +1,111 @@
+"""Where groups of arrays are kept: a local folder, memory, or an object store by url. Knows places, not contents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import LocalStore, MemoryStore
+
+from gramline.pipeline.errors import StoreError
+from gramline.pipeline.storage.limits import METADATA_BYTES
+from gramline.pipeline.storage.object_store import open_bucket
+
+SETTLE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
+_MEMORY: dict[str, Store] = {}
+_MEMORY_LOCKS: dict[str, Lock] = {}
+
+
+def is_local(url: str) -> bool:
+    return "://" not in url or url.startswith("file://")
+
+
+def local_path(url: str) -> Path:
+    """The path behind a local url."""
+    return Path(url.removeprefix("file://"))
+
+
+def is_in_memory(url: str) -> bool:
+    return url.startswith("memory://")
+
+
+def memory_lock(url: str) -> Lock:
+    """The one lock of a store in memory, which no other process sees."""
+    return _MEMORY_LOCKS.setdefault(url, Lock())
+
+
+class FolderStore(LocalStore):
+    """A folder whose keys stay inside it: links, pipes and devices below it are refused, whoever put them there."""
+
+    async def get(self, key: str, *rest: Any, **more: Any) -> Any:
+        self._refuse_ways_out(key)
+        return await super().get(key, *rest, **more)
+
+    async def _set(self, key: str, *rest: Any, **more: Any) -> None:
+        self._refuse_ways_out(key)
+        return await super()._set(key, *rest, **more)
+
+    async def delete(self, key: str) -> None:
+        self._refuse_ways_out(key)
+        return await super().delete(key)
+
+    def get_sync(self, key: str, *rest: Any, **more: Any) -> Any:
+        self._refuse_ways_out(key)
+        return super().get_sync(key, *rest, **more)
+
+    def set_sync(self, key: str, value: Any) -> None:
+        self._refuse_ways_out(key)
+        super().set_sync(key, value)
+
+    def _refuse_ways_out(self, key: str) -> None:
+        refuse_ways_out(self.root, key)
+
+
+def refuse_ways_out(root: Path, key: str) -> None:
+    """Refuse a key that leads out of `root`, or to something else than a file of its own."""
+    place = str(root)
+    for part in key.split("/"):
+        place = f"{place}/{part}"
+        try:
+            found = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if part == ".." or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            raise StoreError(f"{place} is a link or a device, not a file of the store; it is not followed")
+    if key.endswith("zarr.json") and found.st_size > METADATA_BYTES:
+        raise StoreError(f"{place} has {found.st_size:,} bytes; at most {METADATA_BYTES:,} are read")
+
+
+def open_store(url: str, *, read_only: bool = False) -> Store:
+    """The Zarr store at a local path, `memory://name`, or an object store's url (extra `s3`)."""
+    if is_local(url):
+        return FolderStore(local_path(url), read_only=read_only)
+    if is_in_memory(url):
+        return _MEMORY.setdefault(url, MemoryStore())
+    bucket = open_bucket(url)
+    from zarr.storage import ObjectStore  # needs obstore
+
+    # Made where it is used and never sent anywhere: it holds the credentials of this process.
+    return ObjectStore(bucket, read_only=read_only)
+
+
+async def settled() -> None:
+    """What zarr's own thread was told to write before an interruption, it still writes: wait for it."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=SETTLE_SECONDS)
+
+
+async def gathered(store: Store) -> dict[str, bytes]:
+    """Everything in a store of zarr's own."""
+    found = {}
+    async for key in store.list():
+        value = await store.get(key, default_buffer_prototype())
+        found[key] = b"" if value is None else value.to_bytes()
+    return found

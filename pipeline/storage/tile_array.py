@@ -1,0 +1,149 @@
+"""A stored matrix read and written one whole chunk ("tile") at a time. Knows bytes and checksums, not kernels."""
+
+from __future__ import annotations
+
+import math
+import os
+import uuid
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.pipeline.errors import StoreError
+from gramline.pipeline.storage.documents import grow_array
+from gramline.pipeline.storage.groups import (
+    delete_chunk,
+    is_local,
+    list_chunks,
+    local_path,
+    open_array,
+    open_group,
+)
+from gramline.pipeline.storage.object_store import remote_errors
+from gramline.pipeline.storage.places import refuse_ways_out
+
+PIECE_BYTES = 1 << 20  # read at a time
+CHECKSUM_BYTES = 4  # what crc32c appends to a chunk
+
+
+class ChunkError(Exception):
+    """A chunk that is missing or damaged; says in a few words what is wrong with it."""
+
+
+class TileArray:
+    """The array `name` of the group at `url`, NaN where no tile was written."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._array = open_array(open_group(url), name, url)
+        if self._array.ndim != 2:
+            raise StoreError(f"{url} is damaged: its array {name!r} is no matrix; build it anew")
+        rows, cols = self._array.chunks
+        self.chunks = (rows, cols)
+        height, width = self._array.shape
+        self.shape = (height, width)
+        self.dtype = np.dtype(self._array.dtype)
+        self.tile_bytes = self.dtype.itemsize * math.prod(self.chunks)
+        self.is_compressed = len(self._array.compressors) > 1
+        self._folder = local_path(url) / name / "c" if is_local(url) else None
+
+    @property
+    def buffer_bytes(self) -> int | None:
+        """Size of the buffer that a tile can be read into; None where tiles always come in memory of their own."""
+        return None if self._folder is None or self.is_compressed else self.tile_bytes + CHECKSUM_BYTES
+
+    def write(self, i: int, j: int, tile: NDArray[Any]) -> None:
+        """Store one whole tile: a temporary file and a rename locally, one PUT elsewhere."""
+        if self._folder is not None and not self.is_compressed:
+            refuse_ways_out(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}")
+            self._write_plain(self._folder / str(i) / str(j), tile)
+        else:
+            self._array.set_block_selection((i, j), tile)
+
+    def _write_plain(self, path: Path, tile: NDArray[Any]) -> None:
+        """The bytes Zarr would write, without the copy of the tile it makes to append the checksum."""
+        body = np.ascontiguousarray(tile, self.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+        if len(body) != self.tile_bytes:
+            raise ValueError(f"a tile has shape {self.chunks}, got {tile.shape}")
+        body.flags.writeable = False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+        try:
+            with staged.open("xb") as file:
+                file.write(body.data)
+                file.write(google_crc32c.value(body).to_bytes(CHECKSUM_BYTES, "little"))
+            staged.replace(path)
+        finally:
+            staged.unlink(missing_ok=True)
+
+    def read(self, i: int, j: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[Any]:
+        """One whole tile, checked; ChunkError when missing or damaged.
+
+        `buffer` of `buffer_bytes` may be given to be read into: the tile is then a view of it.
+        """
+        if self._folder is not None and not self.is_compressed:
+            refuse_ways_out(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}/{j}")
+            return self._read_plain(self._folder / str(i) / str(j), buffer)
+        try:
+            tile = np.asarray(self._array.get_block_selection((i, j)))
+        except Exception as error:
+            if not isinstance(error, (ValueError, RuntimeError, OSError, *remote_errors())):
+                raise
+            raise ChunkError(str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+        if np.isnan(tile[0, 0]):
+            raise ChunkError("it is missing")
+        return tile
+
+    def _read_plain(self, path: Path, buffer: NDArray[np.uint8] | None) -> NDArray[Any]:
+        """A local chunk without compression is its bytes and their crc32c; 2-3 times faster than through Zarr."""
+        expected = self.tile_bytes + CHECKSUM_BYTES
+        try:
+            with path.open("rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size != expected:
+                    raise ChunkError(f"it has {size} bytes instead of {expected}")
+                raw = np.empty(expected, np.uint8) if buffer is None else buffer
+                body = raw[:-CHECKSUM_BYTES].view()
+                body.flags.writeable = False  # google_crc32c takes only read-only memory
+                checksum = 0
+                for first in range(0, self.tile_bytes, PIECE_BYTES):  # checked while it is still in the cache
+                    piece = slice(first, min(first + PIECE_BYTES, self.tile_bytes))
+                    self._fill(file, raw[piece])
+                    checksum = google_crc32c.extend(checksum, body[piece])
+                self._fill(file, raw[self.tile_bytes :])
+        except FileNotFoundError:
+            raise ChunkError("it is missing") from None
+        except OSError as error:
+            raise ChunkError(error.strerror or type(error).__name__) from None
+        if checksum != int.from_bytes(raw[-CHECKSUM_BYTES:].tobytes(), "little"):
+            raise ChunkError("its checksum does not match")
+        return body.view(self.dtype.newbyteorder("<")).reshape(self.chunks)
+
+    @staticmethod
+    def _fill(file: FileIO, target: NDArray[np.uint8]) -> None:
+        if file.readinto(target.data) != len(target):
+            raise ChunkError("it became shorter while it was read")
+
+    def present(self) -> set[tuple[int, int]]:
+        """Tiles whose chunk is there and has a possible size (nothing is fsynced: a power cut may leave it empty)."""
+        exact = None if self.is_compressed else self.tile_bytes + CHECKSUM_BYTES
+        return {
+            (key[0], key[1])
+            for key, size in list_chunks(self._array)
+            if (size > CHECKSUM_BYTES if exact is None else size == exact)
+        }
+
+    def stored_bytes(self) -> int:
+        """Bytes of all chunks that are there."""
+        return sum(size for _, size in list_chunks(self._array))
+
+    def delete(self, i: int, j: int) -> None:
+        """Remove a tile, if it is there."""
+        delete_chunk(self._array, (i, j))
+
+    def resize(self, shape: tuple[int, int]) -> None:
+        """Grow; finished tiles stay where they are."""
+        grow_array(self._array, shape)

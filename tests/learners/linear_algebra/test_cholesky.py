@@ -1,0 +1,162 @@
+"""Factors of B = diag(shift) + diag(s) K diag(s): LAPACK, by tiles and of low rank, against plain linear algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tolerances import assert_close
+
+from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
+from gramline.learners.gaussian_process.low_rank import LowRankCovariance, pivoted_cholesky
+from gramline.learners.linear_algebra.cholesky import cholesky, lower_column_squares, scaled_lower
+from gramline.learners.linear_algebra.tiled_cholesky import MemoryTiles, ScaledTiles, tiled_cholesky
+from gramline.learners.operators.operator import DenseGram
+
+N = 23
+RANDOM = np.random.default_rng(5)
+BASIS = RANDOM.standard_normal((N, 30))
+GRAM = BASIS @ BASIS.T
+SCALE = RANDOM.uniform(0.1, 2.0, N)
+SHIFT = RANDOM.uniform(0.5, 2.0, N)
+RIGHT = RANDOM.standard_normal((N, 4))
+
+
+class BlocksOf:
+    """The tiles of a matrix in memory."""
+
+    def __init__(self, matrix: np.ndarray, starts: np.ndarray) -> None:
+        self.matrix, self.starts = matrix, starts
+
+    def get(self, i: int, j: int) -> np.ndarray:
+        rows, cols = slice(*self.starts[i : i + 2]), slice(*self.starts[j : j + 2])
+        return self.matrix[rows, cols]
+
+
+def tiled(matrix: np.ndarray, scale: np.ndarray, shift: Any, starts: list[int]) -> Any:
+    blocks = np.array(starts)
+    return tiled_cholesky(ScaledTiles(BlocksOf(matrix, blocks), blocks, scale, shift), blocks, MemoryTiles())
+
+
+def inverted(factor: Any) -> Any:
+    factor.inverse_diagonal()
+    return factor
+
+
+def low_rank(rank: int) -> Any:
+    found = pivoted_cholesky(lambda i: GRAM[:, i], np.diagonal(GRAM).copy(), rank)
+    return LowRankCovariance(found, jitter=0.0).factor(SCALE)
+
+
+FACTORS = {
+    "lapack": lambda: cholesky(GRAM, SCALE, SHIFT),
+    "lapack, inverted": lambda: inverted(cholesky(GRAM, SCALE, SHIFT)),
+    "operator": lambda: DenseGram(GRAM, [10, 13]).cholesky(SCALE, SHIFT),
+    "tiles": lambda: tiled(GRAM, SCALE, SHIFT, [0, 7, 14, 21, 23]),
+    "one tile": lambda: tiled(GRAM, SCALE, SHIFT, [0, N]),
+    "uneven tiles": lambda: tiled(GRAM, SCALE, SHIFT, [0, 1, 12, 22, 23]),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_a_factor_is_the_matrix(name: str) -> None:
+    dense = np.diag(SHIFT) + SCALE[:, None] * GRAM * SCALE
+    inverse = np.linalg.inv(dense)
+    factor = FACTORS[name]()
+    assert_close(factor.log_determinant(), np.linalg.slogdet(dense)[1])
+    assert_close(factor.solve(RIGHT), inverse @ RIGHT)
+    assert_close(factor.quadratic(RIGHT), np.diagonal(RIGHT.T @ inverse @ RIGHT))
+    assert_close(factor.half_solve(RIGHT), np.linalg.solve(np.linalg.cholesky(dense), RIGHT))
+    assert_close(factor.inverse_diagonal(), np.diagonal(inverse))
+    assert_close(factor.solve(RIGHT), inverse @ RIGHT)
+
+
+def test_rows_are_chosen_and_ordered() -> None:
+    rows = np.array([4, 2, 19, 7])
+    dense = np.eye(4) + SCALE[:4, None] * GRAM[np.ix_(rows, rows)] * SCALE[:4]
+    factor = DenseGram(GRAM, [N]).cholesky(SCALE[:4], rows=rows)
+    assert_close(factor.solve(np.eye(4)), np.linalg.inv(dense))
+
+
+def test_float32_is_factored_in_float64() -> None:
+    stored = GRAM.astype(np.float32)
+    assert_close(cholesky(stored, SCALE).solve(RIGHT), cholesky(stored.astype(float), SCALE).solve(RIGHT))
+
+
+def test_the_lower_triangle_is_handed_out_until_it_is_used_up() -> None:
+    factor = cholesky(GRAM, SCALE, SHIFT)
+    lower = factor.lower()
+    assert_close(lower @ lower.T, np.diag(SHIFT) + SCALE[:, None] * GRAM * SCALE)
+    factor.inverse_diagonal()
+    with pytest.raises(LearnerError, match="no L any more"):
+        factor.lower()
+
+
+def test_nothing_to_factor() -> None:
+    factor = cholesky(GRAM, np.zeros(0), rows=np.zeros(0, np.int64))
+    assert factor.log_determinant() == 0.0
+    assert factor.solve(np.zeros((0, 2))).shape == (0, 2)
+    assert factor.inverse_diagonal().shape == (0,)
+
+
+@pytest.mark.parametrize("make", [cholesky, lambda K, s: tiled(K, s, 1.0, [0, 2, 4])], ids=["lapack", "tiles"])
+def test_a_negative_pivot_is_named(make: Any) -> None:
+    matrix = np.diag([1.0, 2.0, 3.0, -5.0])
+    matrix[3, 2] = matrix[2, 3] = 2.0
+    with pytest.raises(NotPositiveDefiniteError, match="pivot -5 at row 3") as caught:
+        make(matrix, np.ones(4))
+    assert caught.value.row == 3
+    assert_close(caught.value.pivot, 1.0 - 5.0 - 2.0**2 / 4.0)
+    with pytest.raises(NotPositiveDefiniteError, match="at row 0"):
+        make(-matrix - 3 * np.eye(4), np.ones(4))
+
+
+def test_compiled_loops_are_the_python_ones() -> None:
+    rows = np.array([3, 0, 5])
+    compiled, plain = np.zeros((3, 3)), np.zeros((3, 3))
+    scaled_lower(GRAM, rows, SCALE[:3], SHIFT[:3], compiled)
+    scaled_lower.py_func(GRAM, rows, SCALE[:3], SHIFT[:3], plain)  # type: ignore[attr-defined]
+    assert (compiled == plain).all()
+    assert_close(plain, np.tril(SCALE[:3, None] * GRAM[np.ix_(rows, rows)] * SCALE[:3] + np.diag(SHIFT[:3])))
+    assert (lower_column_squares(compiled) == lower_column_squares.py_func(compiled)).all()  # type: ignore[attr-defined]
+
+
+def test_low_rank_factor_at_full_rank() -> None:
+    dense = np.eye(N) + SCALE[:, None] * GRAM * SCALE
+    factor = low_rank(N)
+    assert_close(factor.log_determinant(), np.linalg.slogdet(dense)[1])
+    assert_close(factor.solve(RIGHT), np.linalg.solve(dense, RIGHT))
+    assert_close(factor.quadratic(RIGHT), np.diagonal(RIGHT.T @ np.linalg.solve(dense, RIGHT)))
+    assert_close(factor.inverse_diagonal(), np.diagonal(np.linalg.inv(dense)))
+
+
+@pytest.mark.parametrize("rank", [1, 6, N])
+def test_low_rank_keeps_the_diagonal_and_its_own_matrix(rank: int) -> None:
+    found = pivoted_cholesky(lambda i: GRAM[:, i], np.diagonal(GRAM).copy(), rank)
+    covariance = LowRankCovariance(found)
+    dense = found.basis @ found.basis.T + np.diag(found.residual)
+    assert_close(covariance.diagonal(), np.diagonal(GRAM))
+    assert_close(covariance.multiply(RIGHT), dense @ RIGHT)
+    assert_close(covariance.columns(np.array([5, 1])), dense[:, [5, 1]])
+    assert_close(
+        covariance.factor(SCALE).solve(RIGHT), np.linalg.solve(np.eye(N) + SCALE[:, None] * dense * SCALE, RIGHT)
+    )
+    assert_close(found.triangle, np.linalg.cholesky(GRAM[np.ix_(found.pivots, found.pivots)]))
+
+
+def test_pivoting_stops_at_the_rank_of_the_matrix() -> None:
+    thin = BASIS[:, :5]
+    found = pivoted_cholesky(lambda i: thin @ thin[i], (thin**2).sum(axis=1), N)
+    assert len(found.pivots) == 5
+    assert_close(found.basis @ found.basis.T, thin @ thin.T)
+    nothing = pivoted_cholesky(lambda _: np.zeros(3), np.zeros(3), 3)
+    assert nothing.basis.shape == (3, 0)
+
+
+def test_pivoting_refuses_what_is_not_positive_semidefinite() -> None:
+    bad = GRAM - 0.5 * np.diagonal(GRAM).max() * np.eye(N)
+    with pytest.raises(NotPositiveDefiniteError, match="pivot -"):
+        pivoted_cholesky(lambda i: bad[:, i], np.diagonal(bad).copy(), N)
+    with pytest.raises(NotPositiveDefiniteError, match="at row 1;"):
+        pivoted_cholesky(lambda _: np.zeros(2), np.array([0.0, -1.0]), 1)

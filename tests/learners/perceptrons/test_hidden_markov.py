@@ -1,0 +1,204 @@
+import json
+
+import numpy as np
+import pytest
+from oracles import hidden_markov_perceptron as oracle
+from sklearn.base import clone
+from tolerances import assert_close
+
+from gramline.learners.errors import LabelError, LearnerError, NotFittedError
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons import hidden_markov_loops
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.token_features import feature_matrix
+from gramline.pipeline.corpus.corpus import Corpus
+
+
+def sentences(lengths, seed, n_names=5, n_labels=3, integers=True):
+    """Dictionaries of features and label codes with some connection."""
+    random = np.random.default_rng(seed)
+    X, y = [], []
+    for length in lengths:
+        labels = random.integers(n_labels, size=length).tolist()
+        tokens = []
+        for label in labels:
+            names = [name for name in range(n_names) if random.random() < 0.4]
+            token = {f"f{name}": float(random.integers(1, 3)) if integers else random.normal() for name in names}
+            token[f"is{label if random.random() < 0.8 else 0}"] = 1.0
+            tokens.append(token)
+        X.append(tokens)
+        y.append(labels)
+    return X, y
+
+
+def corpus(X, y=None):
+    return Corpus.from_sequences(X, None if y is None else [[f"L{code}" for code in path] for path in y])
+
+
+TRAIN = sentences([4, 1, 5, 2, 3, 4], 0)
+NEW = sentences([3, 1, 5], 1)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("rounds", [1, 2, 30])
+def test_weights_are_those_of_the_definition(average, rounds):
+    X, y = TRAIN
+    last, mean, mistakes = oracle.train(X, y, 3, rounds)
+    emission, transition = mean if average else last
+    model = HiddenMarkovPerceptron(rounds=rounds, average=average).fit(corpus(X, y))
+    for label in range(3):
+        for column, name in enumerate(model.feature_names_):
+            assert abs(model.emission_[label, column] - emission[label, name]) < 1e-9
+        for following in range(3):
+            assert abs(model.transition_[label, following] - transition[label, following]) < 1e-9
+    run = len(model.mistakes_)
+    assert model.mistakes_ == mistakes[:run]
+    assert not any(mistakes[run:]), "it stops only after a round without a mistake"
+    guesses = [[f"L{code}" for code in oracle.decode(sentence, emission, transition, 3)] for sentence in NEW[0]]
+    assert model.predict(corpus(NEW[0])) == guesses
+
+
+def test_hand_computed():
+    """First visit: all scores 0, so 'A A' is guessed for 'x y' = 'A B'; second visit: right already."""
+    model = HiddenMarkovPerceptron(rounds=5).fit(Corpus.from_sequences([["x", "y"]], [["A", "B"]]))
+    # position 0 is right and cancels; 'y' moves from A to B; the transition A -> B gains, A -> A loses
+    assert model.feature_names_ == ["x", "y"]
+    assert model.emission_.tolist() == [[0, -1], [0, 1]]
+    assert model.transition_.tolist() == [[-1, 1], [0, 0]]
+    assert model.mistakes_ == [1, 0]
+    assert model.predict(Corpus.from_sequences([["x", "y", "y"]])) == [["A", "B", "B"]]
+
+
+def grams(block_rows):
+    train, new = corpus(*TRAIN), corpus(NEW[0])
+    packed = train.packed()
+    F = feature_matrix(packed, len(packed.vocabulary.features)).toarray()
+    other = new.packed(like=packed)
+    H = feature_matrix(other, len(other.vocabulary.features)).toarray()[:, : F.shape[1]]
+    names = packed.vocabulary.labels
+    return (
+        DenseGram(F @ F.T, train.lengths, label_names=names, block_rows=block_rows),
+        DenseGram(F @ H.T, train.lengths, new.lengths, label_names=names, block_rows=block_rows),
+        F,
+    )
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("block_rows", [5, 8, 100])
+@pytest.mark.parametrize("rounds", [1, 3, 20])
+def test_dual_form_with_the_linear_kernel_is_the_primal(average, block_rows, rounds):
+    train, new = corpus(*TRAIN), corpus(NEW[0])
+    gram, cross, F = grams(block_rows)
+    primal = HiddenMarkovPerceptron(rounds, average).fit(train)
+    dual = HiddenMarkovPerceptron(rounds, average, dual=True).fit(gram, train.labels)
+    assert_close(F.T @ dual.dual_, primal.emission_.T)
+    assert_close(dual.transition_, primal.transition_)
+    assert dual.mistakes_ == primal.mistakes_
+    assert dual.predict(cross) == primal.predict(new)
+    assert_close(dual.decision_scores(cross), primal.decision_scores(new))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rounding_decides_no_tie(seed):
+    """Tenths are not exact, so equal scores differ by what the order of the sums left of them."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(1, 5, size=6)
+    F = random.integers(0, 4, size=(lengths.sum(), 4)) / 10
+    y = [[f"L{code}" for code in random.integers(3, size=length)] for length in lengths]
+    rows = iter([{f"f{k}": value for k, value in enumerate(row)} for row in F])
+    primal = HiddenMarkovPerceptron(6).fit(Corpus.from_sequences([[next(rows) for _ in path] for path in y], y))
+    for block_rows in (4, 7, 100):
+        gram = DenseGram(F @ F.T, lengths, block_rows=block_rows)
+        dual = HiddenMarkovPerceptron(6, dual=True).fit(gram, y)
+        assert dual.mistakes_ == primal.mistakes_
+        assert_close(dual.transition_, primal.transition_)
+        assert_close((F.T @ dual.dual_).T, primal.emission_)
+
+
+def test_means_of_thirds_tie_like_the_whole_numbers_they_are():
+    """After three visits: 'q r q' and 'r q r' both score 5/3, and q, the lower last label, wins."""
+    X, y = [["w", "v", "v"], ["w", "w", "v", "v"], ["w", "v", "u"]], [list("qqr"), list("qppq"), list("rrq")]
+    model = HiddenMarkovPerceptron(rounds=1, average=True).fit(Corpus.from_sequences(X, y))
+    assert np.rint(3 * model.emission_).tolist() == [[-1, -4, -2], [1, 0, 1], [0, 4, 1]]
+    assert np.rint(3 * model.transition_).tolist() == [[-4, 1, 0], [1, -3, 3], [0, 1, 1]]
+    assert model.predict(Corpus.from_sequences([["new", "new", "w"]])) == [["q", "r", "q"]]
+
+
+def test_unknown_features_are_ignored():
+    model = HiddenMarkovPerceptron().fit(corpus(*TRAIN))
+    strange = [[{**token, "never seen": 5.0} for token in sentence] for sentence in NEW[0]]
+    assert model.predict(corpus(strange)) == model.predict(corpus(NEW[0]))
+    nothing = Corpus.from_sequences([[{"never seen": 1.0}] * 2])
+    assert not model.decision_scores(nothing).any()
+
+
+def test_structures_without_all_labels_are_an_error_or_left_out():
+    X, y = TRAIN
+    holed = [[f"L{code}" for code in path] for path in y]
+    holed[2] = [*holed[2][:-1], None]
+    data = Corpus.from_sequences(X, holed)
+    with pytest.raises(LabelError, match="structure 2, position 4 has no label"):
+        HiddenMarkovPerceptron().fit(data)
+    rest = [k for k in range(len(X)) if k != 2]
+    expected = HiddenMarkovPerceptron(average=True).fit(corpus([X[k] for k in rest], [y[k] for k in rest]))
+    primal = HiddenMarkovPerceptron(average=True, unlabeled="drop").fit(data)
+    assert primal.predict(corpus(NEW[0])) == expected.predict(corpus(NEW[0]))
+    gram, cross, _ = grams(6)
+    dual = HiddenMarkovPerceptron(average=True, dual=True, unlabeled="drop").fit(gram, holed)
+    assert_close(dual.transition_, primal.transition_)
+    assert dual.predict(cross) == primal.predict(corpus(NEW[0]))
+    assert not dual.support()[5 + 0 : 5 + 5].any()
+
+
+def test_the_two_forms_are_not_mixed_up():
+    gram, cross, _ = grams(8)
+    train = corpus(*TRAIN)
+    with pytest.raises(LearnerError, match=r"dual=False\) reads a corpus, but was given a Gram"):
+        HiddenMarkovPerceptron().fit(gram, train.labels)
+    with pytest.raises(LearnerError, match=r"dual=True\) reads a Gram, but was given a corpus"):
+        HiddenMarkovPerceptron(dual=True).fit(train)
+    with pytest.raises(LearnerError, match="call fit\\(gram, labels\\)"):
+        HiddenMarkovPerceptron(dual=True).fit(gram)
+    with pytest.raises(LearnerError, match="a corpus carries its labels"):
+        HiddenMarkovPerceptron().fit(train, train.labels)
+    with pytest.raises(LearnerError, match="square"):
+        HiddenMarkovPerceptron(dual=True).fit(cross, train.labels)
+    with pytest.raises(LearnerError, match="was given a Gram"):
+        HiddenMarkovPerceptron().fit(train).predict(cross)
+    assert HiddenMarkovPerceptron().learns_from == "corpus"
+    assert HiddenMarkovPerceptron(dual=True).learns_from == "gram"
+
+
+def test_state_and_parameters():
+    with pytest.raises(NotFittedError):
+        HiddenMarkovPerceptron().predict(corpus(NEW[0]))
+    gram, cross, _ = grams(8)
+    for model, data in (
+        (HiddenMarkovPerceptron(average=True).fit(corpus(*TRAIN)), corpus(NEW[0])),
+        (HiddenMarkovPerceptron(dual=True).fit(gram, corpus(*TRAIN).labels), cross),
+    ):
+        attributes, arrays = model.to_state()
+        again = HiddenMarkovPerceptron.from_state(json.loads(json.dumps(attributes)), arrays)
+        assert again.predict(data) == model.predict(data)
+        assert clone(model).get_params() == model.get_params()
+
+
+def test_interpreted_equals_compiled(monkeypatch):
+    from gramline.learners.perceptrons import hidden_markov as module
+
+    gram, _, _ = grams(8)
+    train = corpus(*TRAIN)
+    primal, dual = HiddenMarkovPerceptron(3).fit(train), HiddenMarkovPerceptron(3, dual=True).fit(gram, train.labels)
+    monkeypatch.setattr(hidden_markov_loops, "update_transitions", hidden_markov_loops.update_transitions.py_func)
+    monkeypatch.setattr(module, "primal_round", module.primal_round.py_func)
+    monkeypatch.setattr(module, "dual_block", module.dual_block.py_func)
+    assert_close(HiddenMarkovPerceptron(3).fit(train).emission_, primal.emission_)
+    assert_close(HiddenMarkovPerceptron(3, dual=True).fit(gram, train.labels).dual_, dual.dual_)
+
+
+def test_learns_a_rule_of_transitions():
+    """The token says nothing; labels alternate."""
+    X = [["t"] * length for length in (4, 6, 3)]
+    y = [[str(k % 2) for k in range(length)] for length in (4, 6, 3)]
+    model = HiddenMarkovPerceptron(rounds=20).fit(Corpus.from_sequences(X, y))
+    assert model.predict(Corpus.from_sequences([["t"] * 7])) == [[str(k % 2) for k in range(7)]]

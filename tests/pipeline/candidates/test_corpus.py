@@ -1,0 +1,63 @@
+"""Candidate lists: who parses whom, and what the corpus of candidates carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gramline.pipeline.candidates.corpus import candidate_corpus, outcomes, propose, propose_held_out
+from gramline.pipeline.candidates.grammar import Grammar
+from gramline.pipeline.candidates.score import sentence_score
+from gramline.pipeline.errors import InputError
+
+
+def sentence(first: str, second: str) -> list[Any]:
+    return ["TOP", ["S", ["NP", ["N", first]], ["VP", ["V", second], ["NP", ["N", first], ["N", second]]]]]
+
+
+def two_objects(first: str, second: str) -> list[Any]:
+    """The words of `sentence`, read another way."""
+    return ["TOP", ["S", ["NP", ["N", first]], ["VP", ["V", second], ["NP", ["N", first]], ["NP", ["N", second]]]]]
+
+
+TREES = [sentence("a", "c"), two_objects("a", "d"), sentence("b", "c"), two_objects("b", "d")]
+
+
+def test_every_candidate_is_scored_against_its_gold_tree() -> None:
+    lists = propose(TREES, Grammar.of(TREES), 5)
+    corpus = candidate_corpus(lists)
+    assert corpus.kind == "parses"
+    assert len(corpus) == sum(len(found.trees) for found in lists) > len(TREES)
+    groups = corpus.column("group")
+    expected = [sentence_score(tree, TREES[group]) for tree, group in zip(corpus.trees, groups, strict=True)]
+    assert corpus.column("score") == expected
+    assert max(expected) == 1.0
+    assert corpus.column("weight") == [4 if group in (0, 2) else 5 for group in groups]
+    assert corpus.ids[:2] == ["0.0", "0.1"]
+    assert len(set(corpus.ids)) == len(corpus)
+    assert outcomes(lists)["parsed"] == len(TREES)
+
+
+def test_held_out_grammars_never_saw_the_tree_they_parse() -> None:
+    odd = ["TOP", ["X", ["Y", "q"], ["Z", "r"], ["Y", "q"]]]
+    lists = propose_held_out([odd, *TREES], 3, folds=5)
+    assert [found.gold for found in lists] == [odd, *TREES]
+    assert all("X" not in str(tree) for tree in lists[0].trees)  # only its own grammar has a symbol X
+    assert "X" in str(propose([odd], Grammar.of([odd, *TREES]), 3)[0].trees)
+
+
+def test_progress_counts_sentences() -> None:
+    told: list[int] = []
+    propose(TREES, Grammar.of(TREES), 2, progress=told.append)
+    assert told == [1, 2, 3, 4]
+    told.clear()
+    propose_held_out(TREES, 2, folds=3, progress=told.append)
+    assert told == [1, 2, 3, 4]
+
+
+def test_bad_input_is_refused_in_a_sentence() -> None:
+    with pytest.raises(InputError, match="2 to 4 folds, not 5"):
+        propose_held_out(TREES, folds=5)
+    with pytest.raises(InputError, match="no sentence has a parse"):
+        candidate_corpus(propose([["TOP", ["X", ["Y", "q"]]]], Grammar.of(TREES), 2))

@@ -1,0 +1,63 @@
+"""Column files."""
+
+import gzip
+
+import pytest
+
+from gramline.pipeline.corpus import read_conll
+from gramline.pipeline.corpus.readers.columns import read_columns
+from gramline.pipeline.errors import CorpusError
+
+TEXT = "The DT O\nBig  NN\tB-X\n\n \n-DOCSTART- -X- O\n\n\u3000 S O\r\nx y I-X\n\n"
+
+
+def test_columns_split_at_ascii_white_space_only(write):
+    table = read_columns(write("t", TEXT), skip_document_marks=True)
+    assert table.starts.tolist() == [0, 2, 4]
+    assert table.sentences(0) == [["The", "Big"], ["\u3000", "x"]]
+    assert table.sentences(-1) == [["O", "B-X"], ["O", "I-X"]]
+    assert table.lines == (1, 7)
+    assert len(read_columns(write("t", TEXT)).starts) == 4
+
+
+def test_words_and_labels(write):
+    for path in (write("t", TEXT), write("t.gz", gzip.compress(TEXT.encode()))):
+        corpus = read_conll(path, skip_document_marks=True)
+        assert corpus.tokens == [["The", "Big"], ["\u3000", "x"]]
+        assert corpus.labels == [["O", "B-X"], ["O", "I-X"]]
+        assert corpus.label_names == ["B-X", "I-X", "O"]
+        assert corpus.packed().vocabulary.features == ("Big", "The", "x", "\u3000")
+
+
+def test_choice_of_labels(write):
+    path = write("t", "a N X\nb V ?\n")
+    assert read_conll(path, label_column=1).labels == [["N", "V"]]
+    assert read_conll(path, label_column=1, features="words").packed().vocabulary.features == (
+        "pos[0]=?", "pos[0]=X", "w[0]=a", "w[0]=b"
+    )  # fmt: skip
+    assert read_conll(path, label_column=None).labels == [[None, None]]
+    assert read_conll(path, missing_label="?").labels == [["X", None]]
+    assert read_conll(path, labels=["?", "X", "Y"]).label_names == ["?", "X", "Y"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a X\nb\n", {}, r"t:2: 1 columns, but line 1 has 2"),
+        ("a X\n\nb Y Z\n", {}, r"t:3: 3 columns, but line 1 has 2"),
+        ("", {}, "t has no tokens"),
+        ("\n\n", {}, "t has no tokens"),
+        ("a X\n", {"label_column": 2}, "t has 2 columns; there is no column 2"),
+        ("X\n", {}, "t has one column and it is the label"),
+        (
+            "a X\n\nb Y\n",
+            {"labels": ["X"]},
+            r"t:3: structure 1, position 0: the label 'Y' is not among the given labels",
+        ),
+        ("a X\n", {"features": "nonsense"}, "there is no feature set 'nonsense'; choose from token, words, spelling"),
+        ("a X\n", {"features": "words", "window": -1}, "the window of a feature set is 0 or more neighbours, got -1"),
+    ],
+)
+def test_refused(write, text, options, message):
+    with pytest.raises(CorpusError, match=message):
+        read_conll(write("t", text), **options)

@@ -1,0 +1,34 @@
+"""Short names: defaults and what never varies are left out."""
+
+from __future__ import annotations
+
+from gramline.kernels import Polynomial, SequenceLabeling, Substitution
+from gramline.pipeline.crossval.descriptions import describe, setting_names
+
+
+def test_kernels_in_words() -> None:
+    assert describe(SequenceLabeling().to_dict()) == "sequence-labeling"
+    assert describe(SequenceLabeling(c=0.5).to_dict()) == "sequence-labeling(c=0.5)"
+    nested = SequenceLabeling(gap=0.2, observation=Polynomial(degree=3, normalized=True))
+    assert describe(nested.to_dict()) == "sequence-labeling(gap=0.2, observation=polynomial(degree=3, normalized=True))"
+    symbols = Substitution(("a", "b"), ((1.0, 0.5), (0.5, 1.0)))
+    assert describe(symbols.to_dict()) == "substitution(symbols=['a', 'b'], matrix=2 x 2 matrix)"
+    assert describe({"name": "of-another-version", "speed": 3}) == "of-another-version(speed=3)"
+    assert describe(None) == ""
+
+
+def test_settings_are_named_by_what_differs() -> None:
+    kernels = [SequenceLabeling(c=c).to_dict() for c in (0.5, 1.0)]
+    settings = [
+        {"kernel": kernel, "learner": "labeling-perceptron", "params": {"rounds": rounds, "average": True}}
+        for kernel in kernels
+        for rounds in (1, 5)
+    ]
+    settings.append({"kernel": None, "learner": "zscore", "params": {"ridge": 0.1}})
+    assert setting_names(settings) == [
+        "labeling-perceptron(c=0.5, rounds=1)",
+        "labeling-perceptron(c=0.5, rounds=5)",
+        "labeling-perceptron(c=1, rounds=1)",
+        "labeling-perceptron(c=1, rounds=5)",
+        "zscore",
+    ]

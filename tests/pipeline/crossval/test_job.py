@@ -1,0 +1,353 @@
+"""Jobs: the same results as cross_validate, from one Gram per kernel; nothing finished is repeated; nothing leaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from gram_samples import KERNEL, WITH_PRIOR, corpus
+
+from gramline.kernels import SequenceLabeling
+from gramline.learners.metrics import evaluate
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.labeler import ZScoreLabeler
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.job import Job, JobData, Variant
+from gramline.pipeline.crossval.run import JobResult, JobSettings, run_job
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.training import fit_on_gram, hide
+from gramline.pipeline.crossval.validate import METRICS, cross_validate, grid
+from gramline.pipeline.errors import InputError, PlanError, RunError
+from gramline.pipeline.executors.base import Executor, Outcome, Result, Task
+from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.gram.cache import GramCache
+
+FOLDS = FoldSpec(3, seed=5)
+ROUNDS = tuple(Variant(0, "labeling-perceptron", {"rounds": n, "average": a}) for n in (1, 4) for a in (False, True))
+ZSCORE = Variant(None, "zscore", {})
+
+
+def data_of(found: Corpus) -> JobData:
+    return JobData(found.fingerprint, found.ids, found.tokens, found.labels, "sample", found)
+
+
+class Counting:
+    """An executor in this process that remembers its tasks and may stop before one of them."""
+
+    n_threads = 1
+
+    def __init__(self, stop_before: int | None = None, error: type[BaseException] = KeyboardInterrupt) -> None:
+        self.tasks: list[Any] = []
+        self._stop, self._error = stop_before, error
+
+    def run(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+    ) -> Iterator[Outcome[Task, Result]]:
+        yield from InlineExecutor().run(function, self._watched(tasks), retries=retries)
+
+    def _watched(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        for task in tasks:
+            if len(self.tasks) == self._stop:
+                raise self._error
+            self.tasks.append(task)
+            yield task
+
+
+def run(
+    job: Job,
+    data: JobData,
+    tmp_path: Path,
+    executor: Executor | None = None,
+    **settings: Any,
+) -> JobResult:
+    def enter() -> AbstractContextManager[Executor]:
+        return nullcontext(executor or InlineExecutor())
+
+    chosen = JobSettings(**({"cache": GramCache(tmp_path / "cache"), "block_rows": 16} | settings))
+    return run_job(job, data, RunFolder(tmp_path / "run"), chosen, executor=enter)
+
+
+def test_a_job_finds_what_cross_validate_finds(tmp_path: Path) -> None:
+    found = corpus(14)
+    result = run(Job((KERNEL,), (*ROUNDS, ZSCORE), FOLDS, metric="f1"), data_of(found), tmp_path)
+    settings = grid({"rounds": [1, 4], "average": [False, True]})
+    expected = cross_validate(LabelingPerceptron(), DenseGram.of(KERNEL, found), found.labels, 3, settings, seed=5)
+    assert result.result.predictions[:4] == expected.predictions
+    explicit = cross_validate(ZScoreLabeler(), found, found.labels, 3, seed=5)
+    assert result.result.predictions[4] == explicit.predictions[0]
+    rows = pq.read_table(tmp_path / "run" / "results.parquet").to_pylist()
+    assert len(rows) == 5 * 3 * len(METRICS)
+    written = {(row["setting"], row["fold"]): row["value"] for row in rows if row["metric"] == "f1"}
+    assert written[2, 1] == expected.table("f1")[2, 1]
+    positions = pq.read_table(tmp_path / "run" / "predictions.parquet")
+    assert len(positions) == 5 * found.n_positions
+    summary = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert summary["best"] == result.result.best("f1")
+    assert summary["settings"][3]["scores"]["f1"]["folds"] == pytest.approx(expected.table("f1")[3].tolist())
+
+
+def test_a_second_run_solves_nothing_and_a_new_setting_only_itself(tmp_path: Path) -> None:
+    data = data_of(corpus(10))
+    job = Job((KERNEL,), (ROUNDS[0], ZSCORE), FOLDS)
+    first = run(job, data, tmp_path)
+    idle = Counting()
+    again = run(job, data, tmp_path, idle)
+    assert idle.tasks == []
+    assert again.result.predictions == first.result.predictions
+    assert again.summary["problems"] == {"total": 6, "solved_before": 6}
+    more = run(replace(job, variants=(*job.variants, Variant(None, "zscore", {"ridge": 0.5}))), data, tmp_path, idle)
+    assert [task.params for task in idle.tasks] == [{"ridge": 0.5}] * 3
+    assert more.result.predictions[:2] == first.result.predictions
+
+
+def test_an_interrupted_job_goes_on_without_repeating_finished_folds(tmp_path: Path) -> None:
+    data, job = data_of(corpus(10)), Job((), (ZSCORE, Variant(None, "zscore", {"ridge": 0.5})), FOLDS)
+    stopped = Counting(stop_before=4)
+    with pytest.raises(KeyboardInterrupt):
+        run(job, data, tmp_path, stopped)
+    assert not (tmp_path / "run" / "results.json").exists()
+    rest = Counting()
+    result = run(job, data, tmp_path, rest)
+    assert len(rest.tasks) == 2
+    assert {task.digest for task in stopped.tasks}.isdisjoint(task.digest for task in rest.tasks)
+    assert result.result.predictions == run(job, data, tmp_path / "whole").result.predictions
+
+
+def test_a_half_built_gram_is_completed(tmp_path: Path) -> None:
+    data, job = data_of(corpus(14)), Job((KERNEL,), ROUNDS[:1], FOLDS)
+    with pytest.raises(KeyboardInterrupt):
+        run(job, data, tmp_path, Counting(stop_before=3))
+    rest = Counting()
+    result = run(job, data, tmp_path, rest)
+    store = result.summary["stores"][0]
+    assert len(rest.tasks) == store["tiles"] - 3
+    assert len(RunFolder(tmp_path / "run").tiles()) == store["tiles"]
+
+
+def test_a_failing_problem_is_named_and_the_others_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, job = data_of(corpus(10)), Job((), (ZSCORE, Variant(None, "zscore", {"ridge": 0.5})), FOLDS)
+    fit = ZScoreLabeler.fit
+
+    def fail(self: ZScoreLabeler, *arguments: Any) -> Any:
+        if self.ridge == 0.5:
+            raise ZeroDivisionError("broken")
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(ZScoreLabeler, "fit", fail)
+    with pytest.raises(RunError, match="3 of 6 problems failed, the first with ZeroDivisionError: broken"):
+        run(job, data, tmp_path)
+    assert len(RunFolder(tmp_path / "run").finished()) == 3
+
+
+def test_problems_run_as_tasks_of_a_cluster(tmp_path: Path, dask_client: Any) -> None:
+    from gramline.pipeline.executors.dask import DaskExecutor
+
+    data = data_of(corpus(10))
+    job = Job((KERNEL,), (ROUNDS[0], ZSCORE), FOLDS)
+    there = run(job, data, tmp_path / "there", DaskExecutor(dask_client))
+    here = run(job, data, tmp_path / "here")
+    assert there.result.predictions == here.result.predictions
+
+
+def test_an_empirical_prior_is_counted_anew_on_every_fold(tmp_path: Path) -> None:
+    found = corpus(12)
+    result = run(Job((WITH_PRIOR,), (Variant(0, "labeling-perceptron", {}),), FOLDS), data_of(found), tmp_path)
+    folds = result.result.folds
+    for fold, held in enumerate(folds.held_out):
+        masked = found.with_labels(hide(found.labels, held))
+        gram = DenseGram.of(WITH_PRIOR, masked)
+        expected = LabelingPerceptron().fit(gram, masked.labels).predict(gram)
+        assert result.result.predictions[0][fold] == [expected[k] for k in held]
+    assert len(GramCache(tmp_path / "cache").entries()) == len(folds)
+    # labels of what is held out cannot matter: the same predictions with other labels there
+    other = [[("B" if label == "O" else "O") for label in row] for row in found.labels]
+    swapped = [other[k] if k in folds.held_out[0] else row for k, row in enumerate(found.labels)]
+    changed = run(
+        Job((WITH_PRIOR,), (Variant(0, "labeling-perceptron", {}),), FOLDS),
+        data_of(found.with_labels(swapped)),
+        tmp_path / "swapped",
+    )
+    assert changed.result.predictions[0][0] == result.result.predictions[0][0]
+
+
+def test_a_stored_gram_that_counted_all_labels_is_refused(tmp_path: Path) -> None:
+    from gramline.pipeline.gram.build import build_gram
+
+    found = corpus(8)
+    build_gram(WITH_PRIOR, found, tmp_path / "g.zarr")
+    job = Job((WITH_PRIOR,), (Variant(0, "labeling-perceptron", {}),), FOLDS)
+    with pytest.raises(InputError, match="would leak"):
+        run(job, data_of(found), tmp_path, stores={0: str(tmp_path / "g.zarr")})
+
+
+def test_nested_selection_is_the_choice_made_by_hand(tmp_path: Path) -> None:
+    found = corpus(18, seed=3)
+    job = Job((KERNEL,), ROUNDS, FOLDS, inner_folds=2, metric="accuracy")
+    result = run(job, data_of(found), tmp_path)
+    assert result.nested is not None
+    gram = DenseGram.of(KERNEL, found)
+    for fold, held in enumerate(result.result.folds.held_out):
+        training = result.result.folds.training(fold)
+        inside = FOLDS.inner(result.result.folds, 2, found.labels).held_out[2 * fold : 2 * fold + 2]
+        assert sorted(k for part in inside for k in part) == training.tolist()
+        means = []
+        for variant in ROUNDS:
+            scores = []
+            for part in inside:
+                learner: Any = variant.make()
+                learner.fit(gram, hide(found.labels, np.union1d(held, part)))
+                predicted = learner.predict(gram)
+                scores.append(evaluate([found.labels[k] for k in part], [predicted[k] for k in part]).accuracy)
+            means.append(np.mean(scores))
+        assert result.nested.chosen[fold] == int(np.argmax(means))
+        assert result.nested.inner[fold] == pytest.approx(max(means))
+        outer = result.result.table("accuracy")[result.nested.chosen[fold], fold]
+        assert result.nested.values["accuracy"][fold] == outer
+
+
+def test_what_an_outer_fold_holds_out_has_no_say_in_its_choice(tmp_path: Path) -> None:
+    found = corpus(18, seed=3)
+    job = Job((KERNEL,), ROUNDS, FOLDS, inner_folds=2)
+    before = run(job, data_of(found), tmp_path).nested
+    held = set(FOLDS.make(found.labels).held_out[1].tolist())
+    flipped = [
+        ["O" if label == "B" else "B" for label in row] if k in held else row for k, row in enumerate(found.labels)
+    ]
+    after = run(job, data_of(found.with_labels(flipped)), tmp_path / "flipped").nested
+    assert before is not None
+    assert after is not None
+    assert (after.chosen[1], after.inner[1]) == (before.chosen[1], before.inner[1])
+    assert after.values["accuracy"][1] != before.values["accuracy"][1]
+
+
+def test_problems_that_do_not_fit_into_memory_together_are_solved_in_several_passes(tmp_path: Path) -> None:
+    data, job = data_of(corpus(14)), Job((KERNEL,), ROUNDS, FOLDS)
+    whole = run(job, data, tmp_path / "whole")
+    # a tile of 16 x 16 needs about 10 kB, one problem about as much: two or three fit
+    parts = run(job, data, tmp_path / "parts", limit_bytes=30_000)
+    assert len(whole.summary["units"]) == 1
+    assert len(parts.summary["units"]) > 2
+    assert parts.result.predictions == whole.result.predictions
+
+
+def test_a_gaussian_process_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
+    job = Job((KERNEL,), (Variant(0, "gaussian-process", {}),), FOLDS)
+    with pytest.raises(PlanError, match=r"a fold over .* rows needs about"):
+        run(job, data_of(corpus(14)), tmp_path, limit_bytes=20_000)
+
+
+def test_a_gaussian_process_that_needs_much_memory_factors_by_tiles(tmp_path: Path) -> None:
+    job = Job((KERNEL,), (Variant(0, "gaussian-process", {"max_sweeps": 3}),), FOLDS)
+    rows = data_of(corpus(14)).n_positions
+    found = [run(job, data_of(corpus(14)), tmp_path / str(limit), limit_bytes=limit) for limit in (None, 31 * rows**2)]
+    assert found[0].result.predictions == found[1].result.predictions
+    assert not list(tmp_path.rglob("*factor-*")) + list(tmp_path.rglob("*claim-*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"variants": ()}, "at least one learner"),
+        ({"metric": "fame"}, "no metric 'fame'"),
+        ({"inner_folds": 1}, "at least 2 inner folds"),
+        ({"variants": (Variant(0, "ranking-perceptron", {}),)}, "no folds of labeled structures"),
+    ],
+)
+def test_jobs_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Job(**({"kernels": (KERNEL,), "variants": (ROUNDS[0],)} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"count": 1}, "at least 2 folds"),
+        ({"repeats": 2}, "need a seed"),
+        ({"repeats": 0}, "at least once"),
+        ({"stratified": True, "group": "g"}, "choose one"),
+    ],
+)
+def test_folds_that_make_no_sense(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        FoldSpec(**spec)
+
+
+def test_folds_larger_than_the_corpus_and_folds_without_a_label(tmp_path: Path) -> None:
+    found = corpus(6)
+    with pytest.raises(InputError, match="2 to 6 folds, not 9"):
+        run(Job((KERNEL,), ROUNDS[:1], FoldSpec(9)), data_of(found), tmp_path)
+    hidden: Sequence[list[str | None]] = [
+        [None] * len(row) if k < 2 else list(row) for k, row in enumerate(found.labels)
+    ]
+    with pytest.raises(InputError, match="fold 0 has no label to test on"):
+        run(Job((KERNEL,), ROUNDS[:1], FoldSpec(3)), data_of(found.with_labels(hidden)), tmp_path)
+
+
+def test_stratified_and_grouped_folds_are_repeated_with_other_shuffles() -> None:
+    found = corpus(24)
+    twice = FoldSpec(3, seed=1, repeats=2, stratified=True).make(found.labels)
+    assert len(twice) == 6
+    groups = [k % 6 for k in range(24)]
+    for held in FoldSpec(3, seed=1, repeats=2, group="g").make(found.labels, groups).held_out:
+        assert all(sum(groups[k] == name for k in held) in (0, 4) for name in range(6))
+    with pytest.raises(InputError, match="no such column"):
+        FoldSpec(3, group="g").make(found.labels)
+
+
+def test_a_learner_of_whole_label_paths_leaves_out_what_a_fold_hides() -> None:
+    found = corpus(10)
+    gram, folds = DenseGram.of(SequenceLabeling(c=0.7), found), FOLDS.make(found.labels)
+    make = Variant(0, "kernel-zscore", {"ridge": 0.3}).make
+    together = fit_on_gram([make() for _ in range(3)], gram, found.labels, folds, [0, 1, 2])
+    for fold, held in enumerate(folds.held_out):
+        train, test = found.select(folds.training(fold)), found.select(held)
+        alone: Any = make()
+        alone.fit(DenseGram.of(SequenceLabeling(c=0.7), train), train.labels)
+        assert together[fold].predicted == alone.predict(DenseGram.of(SequenceLabeling(c=0.7), train, test))
+    torn = [[None, *row[1:]] if k == 4 else list(row) for k, row in enumerate(found.labels)]
+    with pytest.raises(ValueError, match="structure 4, position 0 has no label"):
+        fit_on_gram([make()], gram, torn, folds, [0])
+
+
+def test_a_dashboard_is_named_when_one_answers(tmp_path: Path) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/status" else 404)
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    said: dict[str, list[str]] = {}
+    for page in ("status", "nothing"):
+        link = f"http://127.0.0.1:{server.server_port}/{page}"
+        executor: Any = Counting()
+        executor.client = SimpleNamespace(dashboard_link=link)
+        said[page] = []
+        run_job(
+            Job((), (ZSCORE,), FOLDS),
+            data_of(corpus(8)),
+            RunFolder(tmp_path / page),
+            JobSettings(),
+            executor=lambda executor=executor: nullcontext(executor),  # type: ignore[misc]
+            say=said[page].append,
+        )
+    server.shutdown()
+    server.server_close()
+    assert f"Dask dashboard: http://127.0.0.1:{server.server_port}/status" in said["status"]
+    assert not [line for line in said["nothing"] if "dashboard" in line]
+    assert "3 of 3 problems solved" in said["nothing"]

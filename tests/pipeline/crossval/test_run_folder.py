@@ -1,0 +1,72 @@
+"""Run folders: units come back as they were written, a damaged or busy folder is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gram_samples import corpus
+
+from gramline.pipeline.crossval.job import JobData
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.events import TileReport
+
+
+def data() -> JobData:
+    found = corpus(4)
+    return JobData(found.fingerprint, found.ids, found.tokens, found.labels, "sample", found)
+
+
+def test_outcomes_come_back_as_they_were_written(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    first = HeldOut([["B"], ["O", "B"]], [[0.9], [0.5, 0.25]], {"bound": [-3.0, -2.0]})
+    second = HeldOut([["O"]], None, {"mistakes": [4.0]})
+    with folder.begun(data(), {}):
+        folder.write_unit({"a": first}, {"seconds": 1.0})
+        folder.write_unit({"b": second}, {})
+    found = folder.outcomes()
+    for digest, expected in (("a", first), ("b", second)):
+        assert found[digest].predicted == expected.predicted
+        assert found[digest].confidence == expected.confidence
+        assert found[digest].traces == expected.traces
+    assert folder.finished() == {"a", "b"}
+    assert sorted(unit.get("seconds", 0) for unit in folder.unit_details()) == [0, 1.0]
+
+
+def test_a_writer_that_was_killed_leaves_nothing_that_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.begun(data(), {}):
+        (folder.path / "units" / ".x.parquet.1234.partial").write_bytes(b"PAR1")
+        assert folder.finished() == set()
+
+
+def test_tile_timings_of_several_sessions_add_up(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.begun(data(), {}):
+        folder.write_tiles("g", [TileReport(0, 0, 0.1, 0.2, 0.3, 80, "h:1")])
+        folder.write_tiles("g", [])
+        folder.write_tiles("g", [TileReport(0, 1, 0.1, 0.2, 0.3, 80, "h:2")])
+    assert {(row["i"], row["j"], row["worker"]) for row in folder.tiles()} == {(0, 0, "h:1"), (0, 1, "h:2")}
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="something else than a run"), RunFolder(tmp_path / "other").begun(data(), {}):
+        pytest.fail("a foreign folder was taken")
+    with pytest.raises(InputError, match="is not a run"):
+        RunFolder.existing(tmp_path / "other")
+    folder = RunFolder(tmp_path / "run")
+    with folder.begun(data(), {}):
+        with (
+            pytest.raises(InputError, match="belongs to a job that is running"),
+            RunFolder(tmp_path / "run").begun(data(), {}),
+        ):
+            pytest.fail("two jobs in one folder")
+        with pytest.raises(InputError, match="has no results yet"):
+            RunFolder.existing(tmp_path / "run")
+    (folder.path / "results.json").write_text("{")
+    with pytest.raises(StoreError, match=r"results\.json cannot be read"):
+        RunFolder.existing(tmp_path / "run").read_json("results.json")

@@ -1,0 +1,77 @@
+"""The plan: plain arithmetic over layouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gram_samples import KERNEL, corpus
+
+from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.pipeline.errors import PlanError
+from gramline.pipeline.gram.plan import (
+    SIZE_CLASSES,
+    STORED_TILES,
+    WORK_TILES,
+    WRITE_BYTES_PER_SECOND,
+    Plan,
+    plan_gram,
+    time_sample_tiles,
+)
+
+LENGTHS = [3, 2, 5, 4, 1]  # blocks of 5 rows: [3 2] [5] [4 1] -> 5, 5, 5; of 6: [3 2] [5] [4 1]
+
+
+def plan(layout: GramLayout, present: set[tuple[int, int]] = frozenset(), itemsize: int = 8) -> Plan:  # type: ignore[assignment]
+    sizes = np.arange(layout.rows.n_blocks) * 1000
+    cols = np.arange(layout.cols.n_blocks) * 10
+    return plan_gram(layout, present, itemsize=itemsize, row_bytes=sizes, col_bytes=cols, store="s", identity="x")
+
+
+def test_tiles_to_do_are_all_minus_present() -> None:
+    layout = GramLayout.symmetric(BlockLayout.of(LENGTHS, 5))
+    made = plan(layout, {(0, 1), (2, 2)})
+    assert {(task.i, task.j) for task in made.tasks} == {(0, 0), (0, 2), (1, 1), (1, 2)}
+    assert (made.n_tiles, made.n_present, made.tile_bytes) == (6, 2, 200)
+    assert made.stored_bytes == 1200
+    assert made.cells == 4 * 25
+    assert plan(layout, set(layout.tiles())).tasks == ()
+
+
+def test_biggest_first_and_memory_at_worst() -> None:
+    layout = GramLayout.rectangular(BlockLayout.of([1, 4, 4], 5), BlockLayout.of([2, 3, 5, 1], 5))
+    made = plan(layout, itemsize=4)
+    sizes = [SIZE_CLASSES * task.cells // 25 for task in made.tasks]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == SIZE_CLASSES
+    assert sizes[-1] < SIZE_CLASSES
+    worst = made.worst
+    assert worst is not None
+    assert made.peak_bytes == max(task.peak_bytes for task in made.tasks)
+    first = next(task for task in made.tasks if (task.i, task.j) == (0, 1))
+    assert first.peak_bytes == WORK_TILES * 8 * 25 + STORED_TILES * 4 * 25 + 10
+
+
+def test_a_plan_that_does_not_fit_is_refused_by_its_worst_tile() -> None:
+    made = plan(GramLayout.symmetric(BlockLayout.of(LENGTHS, 5)))
+    made.check_memory(made.peak_bytes)
+    with pytest.raises(PlanError, match=r"tile \(2, 2\) needs 0 MB, more than the 0 MB .* use smaller blocks"):
+        made.check_memory(made.peak_bytes - 1)
+
+
+def test_nothing_to_do_needs_nothing() -> None:
+    layout = GramLayout.symmetric(BlockLayout.of([2], 2))
+    made = plan(layout, {(0, 0)})
+    made.check_memory(0)
+    assert (made.peak_bytes, made.cells, made.seconds(1.0, 1)) == (0, 0, 0.0)
+
+
+def test_time_counts_cells_writes_and_threads() -> None:
+    made = plan(GramLayout.symmetric(BlockLayout.of(LENGTHS, 5)))
+    assert made.seconds(2.0, 3) == pytest.approx((2.0 * 150 + 6 * 200 / WRITE_BYTES_PER_SECOND) / 3)
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_sample_tiles_give_a_speed(samples: int) -> None:
+    rows = KERNEL.prepare(corpus(20).packed())
+    layout = GramLayout.symmetric(BlockLayout.of(rows.lengths, 8))
+    assert 0 < time_sample_tiles(KERNEL, rows, None, layout, "float32", samples=samples) < 1

@@ -1,0 +1,88 @@
+"""Products shared among the workers of a cluster: the same numbers, every tile read once, nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gram_samples import KERNEL, corpus
+from tolerances import assert_close
+
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
+from gramline.pipeline.errors import TileCorruptError
+from gramline.pipeline.executors.base import Outcome, Result, Task
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.gram import spread_product as module
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.stored import StoredGram
+
+
+class Recording:
+    """Two threads by its own account; remembers its tasks."""
+
+    n_threads = 2
+
+    def __init__(self) -> None:
+        self.tasks: list[Any] = []
+
+    def run(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+    ) -> Iterator[Outcome[Task, Result]]:
+        for outcome in InlineExecutor().run(function, tasks, retries=retries):
+            self.tasks.append(outcome.task)
+            yield outcome
+
+
+@pytest.fixture
+def spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SPREAD_BYTES", 0)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("is_symmetric", [True, False])
+@pytest.mark.usefixtures("spread")
+def test_the_product_is_that_of_one_process(tmp_path: Path, is_symmetric: bool, transpose: bool) -> None:
+    other = None if is_symmetric else corpus(9)
+    gram = build_gram(KERNEL, corpus(14), tmp_path / "a.zarr", other=other, block_rows=16)
+    W = np.random.default_rng(0).normal(size=(gram.shape[0 if transpose else 1], 3))
+    alone = StoredGram.open(gram.path).matmul(W, transpose=transpose)
+    executor = Recording()
+    gram.executor = executor
+    assert_close(gram.matmul(W, transpose=transpose), alone)
+    assert len(executor.tasks) == 4
+    keys = [key for task in executor.tasks for key in task.keys]
+    assert sorted(keys) == sorted(gram.layout.tiles())
+    assert gram.tile_reads == gram.layout.n_tiles
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
+@pytest.mark.usefixtures("spread")
+def test_a_learner_trains_over_a_cluster(tmp_path: Path, dask_client: Any) -> None:
+    found = corpus(14)
+    gram = build_gram(KERNEL, found, tmp_path / "a.zarr", block_rows=16)
+    alone = KernelZScoreLabeler(0.1).fit(gram, found.labels)
+    gram.executor = DaskExecutor(dask_client)
+    shared = KernelZScoreLabeler(0.1).fit(gram, found.labels)
+    assert_close(shared.dual_, alone.dual_)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
+@pytest.mark.usefixtures("spread")
+def test_a_missing_tile_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    gram = build_gram(KERNEL, corpus(14), tmp_path / "a.zarr", block_rows=16)
+    gram.store.tiles.delete(0, 1)
+    gram.executor = Recording()
+    with pytest.raises(TileCorruptError, match=r"tile \(0, 1\)"):
+        gram.matmul(np.ones((gram.shape[1], 2)))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
+def test_few_tiles_stay_in_this_process(tmp_path: Path) -> None:
+    gram = build_gram(KERNEL, corpus(14), tmp_path / "a.zarr", block_rows=16)
+    gram.executor = executor = Recording()
+    assert gram.matmul(np.ones((gram.shape[1], 2))).shape == (gram.shape[0], 2)
+    assert executor.tasks == []

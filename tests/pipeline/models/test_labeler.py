@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from tolerances import assert_close
+
+from gramline.kernels.observations.features import Polynomial
+from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
+from gramline.learners.estimator import Learner
+from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.operators.operator import DenseGram
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models import labeler as labeler_module
+from gramline.pipeline.models.labeler import KernelLabeler
+
+X: list[Any] = [
+    ["the", "cat", "sat"],
+    ["a", "dog", "ran"],
+    ["cat", "ran"],
+    ["the", "dog"],
+    ["a", "cat"],
+    ["dog", "sat"],
+]
+Y: list[Any] = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N"], ["D", "N"], [None, "V"]]
+NEW = [["the", "cat", "ran"], ["bird", "sat"]]
+
+
+def labeler(**params: Any) -> KernelLabeler:
+    return KernelLabeler(SequenceLabeling(c=0.7), LabelingPerceptron(rounds=5), **params)
+
+
+def test_lists_in_labels_out() -> None:
+    fitted = labeler().fit(X, Y)
+    assert fitted.predict([["a", "dog", "sat"]]) == [["D", "N", "V"]]
+    assert fitted.classes_ == ("D", "N", "V")
+    assert fitted.score(X, Y) == 1.0
+    scores = fitted.predict_scores(NEW)
+    assert [part.shape for part in scores] == [(3, 3), (2, 3)]
+    train, new = Corpus.from_sequences(X, Y), Corpus.from_sequences(NEW)
+    expected = fitted.learner_.decision_scores(DenseGram.of(SequenceLabeling(c=0.7), train, new))  # type: ignore[attr-defined]
+    assert_close(np.concatenate(scores), expected)
+
+
+def test_tokens_may_be_dictionaries_or_feature_sets() -> None:
+    observed = [[{"word": word, "length": float(len(word))} for word in line] for line in X]
+    fitted = KernelLabeler(SequenceLabeling(observation=Polynomial(normalized=True)), LabelingPerceptron()).fit(
+        observed, Y
+    )
+    assert fitted.predict(observed[:1]) == Y[:1]
+
+
+def test_a_corpus_in_place_of_lists() -> None:
+    corpus = Corpus.from_sequences(X, Y)
+    assert labeler().fit(corpus).predict(NEW) == labeler().fit(X, Y).predict(Corpus.from_sequences(NEW))
+    relabeled = labeler().fit(Corpus.from_sequences(X), [["Z"] * len(line) for line in X])
+    assert relabeled.predict(NEW) == [["Z"] * 3, ["Z"] * 2]
+
+
+def test_a_store_gives_the_same_labeler(tmp_path: Path) -> None:
+    memory = labeler().fit(X, Y)
+    stored = labeler(store=tmp_path / "train.zarr", block_rows=4).fit(X, Y)
+    assert (stored.learner_.alpha_ == memory.learner_.alpha_).all()  # type: ignore[attr-defined]
+    assert stored.predict(NEW) == memory.predict(NEW)
+    assert StoredGram.open(tmp_path / "train.zarr").shape == (14, 14)
+
+
+def test_a_gram_too_large_for_memory_goes_to_a_temporary_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labeler_module, "DENSE_LIMIT_BYTES", 100)
+    built: list[Path] = []
+    build = labeler_module.build_gram
+
+    def watched(kernel: Any, corpus: Any, path: Any, **rest: Any) -> StoredGram:
+        built.append(Path(path))
+        return build(kernel, corpus, path, **rest)
+
+    monkeypatch.setattr(labeler_module, "build_gram", watched)
+    assert labeler().fit(X, Y).predict(NEW)[0] == ["D", "N", "V"]
+    assert len(built) == 1
+    assert not built[0].exists()
+
+
+def test_a_temporary_store_stays_as_long_as_the_labeler_needs_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    memory = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
+    monkeypatch.setattr(labeler_module, "DENSE_LIMIT_BYTES", 100)
+    fitted = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
+    assert len(list(tmp_path.glob("gramline-*"))) == 1
+    assert_close(np.concatenate(fitted.predict_scores(NEW)), np.concatenate(memory.predict_scores(NEW)))
+    fitted.save(tmp_path / "model.zarr")
+    del fitted
+    assert list(tmp_path.glob("gramline-*")) == []
+    again = KernelLabeler.load(tmp_path / "model.zarr")
+    assert_close(np.concatenate(again.predict_scores(NEW)), np.concatenate(memory.predict_scores(NEW)))
+
+
+def test_scikit_learn_can_handle_it() -> None:
+    original = labeler(block_rows=8).fit(X, Y)
+    copy = clone(original)
+    assert copy.block_rows == 8
+    assert copy.kernel == original.kernel
+    assert copy.learner is not original.learner
+    with pytest.raises(NotFittedError):
+        copy.predict(NEW)
+    scores = cross_val_score(labeler(), X, Y, cv=3)
+    assert scores.shape == (3,)
+    assert (scores > 0.4).all()
+    search = GridSearchCV(labeler(), {"kernel__c": [0.1, 0.7], "learner__rounds": [1, 5]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.learner.rounds in (1, 5)
+    assert search.predict(NEW)[0] == ["D", "N", "V"]
+
+
+def test_fit_leaves_the_learner_it_was_given_alone() -> None:
+    learner = LabelingPerceptron()
+    KernelLabeler(SequenceLabeling(), learner).fit(X, Y)
+    assert not learner.fitted()
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    fitted = labeler().fit(X, Y)
+    fitted.save(tmp_path / "model.zarr")
+    again = KernelLabeler.load(tmp_path / "model.zarr")
+    assert again.predict(NEW) == fitted.predict(NEW)
+    assert again.kernel == fitted.kernel
+    assert again.learner.get_params() == fitted.learner.get_params()
+    assert again.classes_ == fitted.classes_
+    assert again.fit(X, Y).score(X, Y) == 1.0
+
+
+class MostFrequent(Learner):
+    """The most frequent label of every symbol: a learner that reads the corpus itself."""
+
+    name: ClassVar[str] = "most-frequent"
+    learns_from: ClassVar[Literal["gram", "corpus", "groups"]] = "corpus"
+
+    def __init__(self) -> None:
+        pass
+
+    def fit(self, corpus: Corpus) -> MostFrequent:
+        packed = corpus.packed()
+        self.label_names_ = packed.vocabulary.labels
+        self.counts_ = np.zeros((len(packed.vocabulary.symbols), packed.n_labels))
+        labeled = packed.labels >= 0
+        np.add.at(self.counts_, (packed.symbols[labeled], packed.labels[labeled]), 1)
+        return self
+
+    def predict(self, packed: Any) -> list[list[str]]:
+        known = np.vstack([self.counts_, np.zeros((len(packed.vocabulary.symbols) - len(self.counts_), 3))])
+        flat = [self.label_names_[code] for code in known[packed.symbols].argmax(axis=1)]
+        return [flat[a:b] for a, b in zip(packed.starts[:-1], packed.starts[1:], strict=True)]
+
+
+def test_a_learner_on_features_needs_no_kernel() -> None:
+    fitted = KernelLabeler(None, MostFrequent()).fit(X, Y)
+    assert fitted.predict(NEW) == [["D", "N", "V"], ["D", "V"]]
+    assert fitted.score(X, Y) == 1.0
+
+
+def test_refusals_say_what_to_do() -> None:
+    with pytest.raises(NotFittedError, match="this KernelLabeler is not fitted yet"):
+        labeler().predict(NEW)
+    with pytest.raises(LearnerParameterError, match="LabelingPerceptron learns from a Gram matrix; give a kernel"):
+        KernelLabeler(None, LabelingPerceptron()).fit(X, Y)
+    with pytest.raises(LearnerParameterError, match="kernel must be a kernel such as"):
+        KernelLabeler("sequence", LabelingPerceptron()).fit(X, Y)  # type: ignore[arg-type]
+    with pytest.raises(LearnerParameterError, match="learner must be a learner such as"):
+        KernelLabeler(SequenceLabeling(), LabelingPerceptron).fit(X, Y)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no position has a label"):
+        labeler().fit(X)
+
+
+def test_probabilities_come_one_array_per_structure() -> None:
+    fitted = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
+    found = fitted.predict_proba(NEW)
+    assert [part.shape for part in found] == [(3, 3), (2, 3)]
+    assert_close(np.concatenate(found), fitted.model_.predict_proba(Corpus.from_sequences(NEW)))
+    best = [[fitted.classes_[code] for code in part.argmax(axis=1)] for part in found]
+    assert best == fitted.predict(NEW)
+    with pytest.raises(LearnerError, match="LabelingPerceptron cannot tell probabilities"):
+        labeler().fit(X, Y).predict_proba(NEW)

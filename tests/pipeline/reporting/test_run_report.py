@@ -1,0 +1,307 @@
+"""Reports: what the page says, that it loads nothing, and what a real browser makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from contextlib import nullcontext
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gram_samples import KERNEL
+from numpy.typing import NDArray
+from tolerances import assert_close
+
+from gramline.kernels import SequenceLabeling
+from gramline.learners.operators.operator import DenseGram
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.job import Job, JobData, Variant
+from gramline.pipeline.crossval.run import JobSettings, run_job
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.reporting.charts import ticks
+from gramline.pipeline.reporting.heatmap import coloured, png, thumbnail
+from gramline.pipeline.reporting.run_report import write_run_report
+
+NASTY = "<script>alert(1)</script>&\"'"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look at the page with")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr"),
+)
+BEST_ROW, BORDER, WRONG = (230, 240, 250), (255, 140, 26), (253, 236, 234)  # colours that stand for content
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with several kernels and learners, probabilities, inner folds and unpleasant words."""
+    draw = np.random.default_rng(0)
+    words = ["apple", "bread", NASTY, "drum"]
+    X = [[str(word) for word in draw.choice(words, draw.integers(2, 7))] for _ in range(18)]
+    y = [[("B" if word in words[:2] and draw.random() < 0.8 else "O") for word in sentence] for sentence in X]
+    found = Corpus.from_sequences(X, y, labels=["B", "O"])
+    data = JobData(found.fingerprint, found.ids, found.tokens, found.labels, "words.parquet", found)
+    variants = (
+        *(Variant(k, "labeling-perceptron", {"rounds": n}) for k in (0, 1) for n in (1, 3)),
+        Variant(0, "gaussian-process", {"max_sweeps": 4}),
+    )
+    job = Job((KERNEL, SequenceLabeling(c=0.4)), variants, FoldSpec(3, seed=1), inner_folds=2)
+    folder = tmp_path_factory.mktemp("report")
+    run_job(
+        job,
+        data,
+        RunFolder(folder / "run"),
+        JobSettings(cache=GramCache(folder / "cache"), block_rows=20),
+        executor=lambda: nullcontext(InlineExecutor()),
+        description={"job_file": "[corpus]\npath = 'words.parquet'\n"},
+    )
+    write_run_report(folder / "run")
+    return folder / "run"
+
+
+class Outline(HTMLParser):
+    """Ids, tags and text of a page; fails on tags that do not nest."""
+
+    VOID = frozenset(("meta", "br", "img", "link"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def outline(run: Path) -> Outline:
+    parsed = Outline()
+    parsed.feed((run / "report.html").read_text("utf-8"))
+    assert parsed.open == []
+    return parsed
+
+
+def test_every_section_is_there_and_linked(outline: Outline) -> None:
+    ids = {attributes["id"] for _, attributes in outline.tags if "id" in attributes}
+    assert ids >= {
+        "summary",
+        "settings",
+        "nested",
+        "curves",
+        "confusion",
+        "sentences",
+        "calibration",
+        "gram",
+        "tiles",
+        "repeat",
+    }
+    links = {attributes["href"] for tag, attributes in outline.tags if tag == "a"}
+    assert links == {f"#{name}" for name in ids - {"summary"}}
+
+
+def test_the_page_says_what_the_run_found(outline: Outline, run: Path) -> None:
+    summary = RunFolder(run).read_json("results.json")
+    for setting in summary["settings"]:
+        scores = setting["scores"]["accuracy"]
+        assert f"{scores['mean']:.4f}\u00a0±\u00a0{scores['deviation']:.4f}" in outline.text
+    best = summary["settings"][summary["best"]]
+    assert re.search(rf"★ {re.escape(best['learner'])}", outline.text)
+    for name, version in summary["versions"].items():
+        assert name in outline.text
+        assert version in outline.text
+    assert "path = 'words.parquet'" in outline.text
+    assert summary["fingerprint"] in outline.text
+    assert f"{summary['nested']['mean']['accuracy']:.4f}" in outline.text
+
+
+def test_the_page_is_one_file_that_loads_nothing_and_runs_nothing(outline: Outline, run: Path) -> None:
+    text = (run / "report.html").read_text("utf-8")
+    assert not {tag for tag, _ in outline.tags} & {"script", "link", "iframe", "object"}
+    places = re.findall(r"""(?:href|src|url)\s*[=(]\s*["']?([^"')\s>]+)""", text)
+    assert places
+    assert all(place.startswith(("#", "data:image/png;base64,")) for place in places)
+    assert NASTY not in text
+    assert NASTY in outline.text
+
+
+def test_wrong_labels_stand_beside_the_right_ones(outline: Outline) -> None:
+    wrong = [attributes for _, attributes in outline.tags if attributes.get("class") == "token wrong"]
+    assert wrong
+    assert "✗ B" in outline.text or "✗ O" in outline.text
+
+
+def test_a_run_whose_stores_were_cleared_still_has_a_report(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    content = (copy / "results.json").read_text()
+    (copy / "results.json").write_text(content.replace(str(run.parent / "cache"), str(tmp_path / "gone")))
+    written = write_run_report(copy, tmp_path / "other.html")
+    assert 'id="gram"' not in written.read_text("utf-8")
+    assert 'id="settings"' in written.read_text("utf-8")
+    with pytest.raises(InputError, match="is not a run"):
+        write_run_report(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("block_rows", "cells"), [(9, 7), (20, 5), (20, 1000)])
+def test_a_thumbnail_is_the_mean_of_its_cells(block_rows: int, cells: int) -> None:
+    rng = np.random.default_rng(1)
+    lengths = [3, 5, 4, 8, 2, 7, 1, 6]
+    half = rng.normal(size=(sum(lengths), sum(lengths)))
+    gram = DenseGram(half + half.T, lengths, block_rows=block_rows)
+    small = thumbnail(gram, cells)
+    size = min(cells, len(half))
+    owner = np.arange(len(half)) * size // len(half)
+    expected = [[gram.matrix[np.ix_(owner == i, owner == j)].mean() for j in range(size)] for i in range(size)]
+    assert_close(small.values, np.array(expected))
+    assert small.borders == pytest.approx((gram.layout.rows.block_starts[1:-1] / len(half)).tolist())
+
+
+def test_a_large_matrix_is_sampled() -> None:
+    gram = DenseGram(np.eye(40), [1] * 40, block_rows=1)
+    small = thumbnail(gram, 10, blocks=5)
+    assert (small.n_blocks, small.blocks_shown, small.values.shape) == (40, 5, (5, 5))
+    assert_close(small.values, np.eye(5))
+
+
+def png_chunks(content: bytes) -> dict[bytes, bytes]:
+    """The chunks of a PNG by kind, those of one kind joined; every checksum must hold."""
+    place, chunks = 8, dict[bytes, bytes]()
+    while place < len(content):
+        (size,) = struct.unpack(">I", content[place : place + 4])
+        kind, body = content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        (check,) = struct.unpack(">I", content[place + 8 + size : place + 12 + size])
+        assert check == zlib.crc32(kind + body)
+        chunks[kind] = chunks.get(kind, b"") + body
+        place += 12 + size
+    return chunks
+
+
+def test_a_png_holds_its_pixels() -> None:
+    pixels = np.random.default_rng(2).integers(0, 256, (5, 7, 3)).astype(np.uint8)
+    content = png(pixels)
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks = png_chunks(content)
+    assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (7, 5)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(5, 22)
+    assert not rows[:, 0].any()
+    assert np.array_equal(rows[:, 1:].reshape(5, 7, 3), pixels)
+
+
+def test_larger_values_are_darker() -> None:
+    shades = coloured(np.array([[0.0, 1.0], [5.0, 1e9]])).astype(int).sum(axis=2)
+    assert shades[0, 0] > shades[0, 1] > shades[1, 0] > shades[1, 1]
+    assert (coloured(np.ones((3, 3))) == coloured(np.ones((3, 3)))[0, 0]).all()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 800), (-3.2, 17), (0.71, 0.74), (1, 2)])
+def test_ticks_are_few_round_numbers_inside(low: float, high: float) -> None:
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 8
+    assert low <= min(found)
+    assert max(found) <= high + 1e-9
+    steps = np.diff(found)
+    assert np.allclose(steps, steps[0])
+
+
+def browse(page: Path, *options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    assert CHROMIUM is not None
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={cwd / 'profile'}", *options, page.as_uri()]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=True)
+
+
+PROBE = """<script>
+  const boxes = [...document.querySelectorAll('table, svg, image, .token')].map(e => e.getBoundingClientRect());
+  document.body.dataset.seen = JSON.stringify({
+    visible: boxes.filter(b => b.width > 5 && b.height > 5).length, all: boxes.length,
+    wide: document.documentElement.scrollWidth, view: window.innerWidth,
+    loaded: performance.getEntriesByType('resource').filter(e => !e.name.startsWith('data:')).length});
+</script>"""
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [1000, 390])
+def test_a_real_browser_lays_out_the_whole_page(run: Path, tmp_path: Path, width: int) -> None:
+    """A probe appended to a copy of the page tells what the browser made of it."""
+    page = tmp_path / "probe.html"
+    page.write_text((run / "report.html").read_text("utf-8").replace("</body>", PROBE + "</body>"), "utf-8")
+    found = browse(page, f"--window-size={width},2400", "--dump-dom", cwd=tmp_path)
+    assert not re.findall(r".*CONSOLE.*", found.stderr)
+    told = re.search(r'data-seen="([^"]+)"', found.stdout)
+    assert told is not None
+    seen = json.loads(told[1].replace("&quot;", '"'))
+    assert seen["all"] > 30
+    assert seen["visible"] == seen["all"]
+    assert seen["wide"] <= seen["view"] <= max(width, 500)  # nothing but tables scrolls sideways
+    assert seen["loaded"] == 0
+
+
+@needs_chromium
+def test_a_broken_page_would_be_noticed(run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "broken.html"
+    page.write_text(
+        (run / "report.html").read_text("utf-8").replace("</body>", "<script>no()</script></body>"), "utf-8"
+    )
+    assert "CONSOLE" in browse(page, "--dump-dom", cwd=tmp_path).stderr
+
+
+@needs_chromium
+@pytest.mark.parametrize(("section", "colour"), [("settings", BEST_ROW), ("gram", BORDER), ("sentences", WRONG)])
+def test_a_screenshot_shows_the_content(run: Path, tmp_path: Path, section: str, colour: tuple[int, int, int]) -> None:
+    only = f"<style>h1, p, nav, #summary, section:not(#{section}) {{ display: none }}</style></head>"
+    page, shot = tmp_path / "one.html", tmp_path / "shot.png"
+    page.write_text((run / "report.html").read_text("utf-8").replace("</head>", only), "utf-8")
+    browse(page, "--window-size=600,560", f"--screenshot={shot}", cwd=tmp_path)
+    pixels = unfiltered(shot.read_bytes())
+    assert pixels.shape == (560, 600, 3)
+    assert (pixels == colour).all(axis=2).sum() > 200
+    assert (pixels.astype(int).sum(axis=2) < 200).sum() > 50  # there is ink
+
+
+def unfiltered(content: bytes) -> NDArray[np.uint8]:
+    """The pixels of a PNG with 8 bits per channel, shape (height, width, 3)."""
+    chunks = png_chunks(content)
+    width, height, _, kind = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    depth = {2: 3, 6: 4}[kind]
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + width * depth)
+    pixels = np.zeros((height, width, depth), np.uint8)
+    above = np.zeros((width, depth), int)
+    for y, row in enumerate(rows):
+        line = row[1:].reshape(width, depth).astype(int)
+        if row[0] == 1:
+            line = np.cumsum(line, axis=0) % 256
+        elif row[0] == 2:
+            line = (line + above) % 256
+        elif row[0] in (3, 4):
+            left = corner = [0] * depth
+            values, over = line.tolist(), above.tolist()
+            for x, value in enumerate(values):
+                for c in range(depth):
+                    if row[0] == 3:
+                        guess = (left[c] + over[x][c]) // 2
+                    else:
+                        middle = left[c] + over[x][c] - corner[c]
+                        guess = min((left[c], over[x][c], corner[c]), key=lambda near, at=middle: abs(at - near))
+                    value[c] = (value[c] + guess) % 256
+                left, corner = value, over[x]
+            line = np.array(values)
+        pixels[y], above = line, line
+    return pixels[..., :3]
