@@ -8,6 +8,7 @@ block that made at least one mistake.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -82,30 +83,29 @@ class LabelingPerceptron(Learner):
         Equal to separate fits. Learners with the same labels differ only in when they stop, so they share the rounds.
         `progress` hears the mistakes of all of them together.
         """
-        rounds = 0
-        problems: dict[bytes, tuple[Training, list[LabelingPerceptron], list[int]]] = {}
+        problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
         for learner, labels in zip(learners, label_sets, strict=True):
             learner._check(gram)
             codes, names = encode_labels(gram, labels)
-            if codes.tobytes() not in problems:
-                problems[codes.tobytes()] = Training.start(gram, codes, len(names)), [], []
-            problems[codes.tobytes()][1].append(learner)
+            key = names, codes.tobytes()  # equal codes mean other labels where the names differ
+            if key not in problems:
+                problems[key] = _Problem(names, Training.start(gram, codes, len(names)))
+            problems[key].learners.append(learner)
         running = list(problems.values())
+        rounds = 0
         while running:
-            counts = run_round(gram, [training for training, _, _ in running])
+            counts = run_round(gram, [problem.training for problem in running])
             rounds += 1
             if progress is not None:
                 progress(rounds, sum(counts))
-            for (training, waiting, mistakes), count in zip(running, counts, strict=True):
-                mistakes.append(count)
-                for learner in [learner for learner in waiting if learner._is_done(mistakes)]:
-                    learner._finish(gram, names, training, mistakes)
-                    waiting.remove(learner)
-            running = [problem for problem in running if problem[1]]
+            for problem, count in zip(running, counts, strict=True):
+                problem.finish_round(gram, count)
+            running = [problem for problem in running if problem.learners]
         columns = [learner._columns(gram) for learner in learners]
         sums = gram.matmul(np.hstack(columns), transpose=True)
-        width = columns[0].shape[1]
-        return [learner._decided(gram, sums[:, k * width : (k + 1) * width]) for k, learner in enumerate(learners)]
+        ends = np.cumsum([own.shape[1] for own in columns])  # folds may differ in their number of labels
+        parts = np.split(sums, ends[:-1], axis=1)
+        return [learner._decided(gram, part) for learner, part in zip(learners, parts, strict=True)]
 
     def _check(self, gram: GramOperator) -> None:
         require_whole_number(self.rounds, "rounds")
@@ -176,3 +176,21 @@ class LabelingPerceptron(Learner):
         if cross.col_prior is None:
             return np.full((cross.shape[1], n_labels), 1.0 / n_labels)
         return cross.col_prior
+
+
+@dataclass(eq=False)
+class _Problem:
+    """One set of labels, and the learners that still train on it; they differ only in when they stop."""
+
+    names: tuple[str, ...]
+    training: Training
+    learners: list[LabelingPerceptron] = field(default_factory=list)
+    mistakes: list[int] = field(default_factory=list)
+
+    def finish_round(self, gram: GramOperator, mistakes: int) -> None:
+        """Count the mistakes of a round, and let go of the learners that stop after it."""
+        self.mistakes.append(mistakes)
+        for learner in self.learners:
+            if learner._is_done(self.mistakes):
+                learner._finish(gram, self.names, self.training, self.mistakes)
+        self.learners = [learner for learner in self.learners if not learner._is_done(self.mistakes)]

@@ -167,7 +167,8 @@ class KernelZScoreLabeler(ChainLabeler):
         for learner, labels in zip(learners, label_sets, strict=True):
             learner._check(gram)
             problem = _Problem.of(gram, labels, learner.unlabeled)
-            key = (problem.statistics.codes.tobytes(), problem.rows.tobytes(), *learner._solver())
+            codes, rows = problem.statistics.codes.tobytes(), problem.rows.tobytes()
+            key = (problem.names, codes, rows, *learner._solver())
             problems.setdefault(key, problem).learners.append(learner)
         running = list(problems.values())
         is_double = any(learner.precision == "double" for learner in learners)
