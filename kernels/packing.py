@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.errors import PackingError
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 
 Ints = NDArray[np.int32]
 Offsets = NDArray[np.int64]
@@ -70,10 +71,9 @@ class Features:
     def take(self, rows: NDArray[np.integer]) -> Features:
         """The given rows in the given order (a copy)."""
         lengths = np.diff(self.indptr)[rows]
-        indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(lengths, out=indptr[1:])
-        source = np.repeat(self.indptr[:-1][rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        return Features(indptr, self.indices[source], None if self.values is None else self.values[source])
+        source = indices_of_ranges(self.indptr[:-1][rows], lengths)
+        values = None if self.values is None else self.values[source]
+        return Features(offsets_from_lengths(lengths), self.indices[source], values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +289,7 @@ def concatenate(parts: Sequence[P]) -> P:
     for name in parts[0].arrays():
         pieces = [part.arrays()[name] for part in parts]
         if name == "starts" or name.endswith("indptr"):
-            shifts = np.cumsum([0, *(int(piece[-1]) for piece in pieces[:-1])])
+            shifts = offsets_from_lengths([int(piece[-1]) for piece in pieces])[:-1]
             rebased = [piece[1:] + shift for piece, shift in zip(pieces, shifts, strict=True)]
             merged[name] = np.concatenate([np.zeros(1, np.int64), *rebased])
         else:

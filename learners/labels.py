@@ -6,11 +6,13 @@ None is a position without a label; a whole structure may be None. Every error n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import MISSING
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import WideCodes
 from gramline.learners.errors import LabelError
 from gramline.learners.operators.operator import GramOperator
@@ -45,8 +47,7 @@ def encode_labels(gram: GramOperator, labels: Labels) -> tuple[WideCodes, tuple[
 def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDArray[np.integer]) -> list[list[str]]:
     """One list of names per structure from one code per row."""
     flat = [names[code] for code in codes]
-    ends = np.cumsum(lengths)
-    return [flat[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
+    return [flat[first:last] for first, last in pairwise(offsets_from_lengths(lengths).tolist())]
 
 
 def _flat(lengths: NDArray[np.int64], labels: Labels) -> list[str | None]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Codes, Offsets
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError
 
@@ -67,7 +68,7 @@ def known_features(packed: Packed, names: Sequence[str]) -> csr_array:
     column_of = {name: column for column, name in enumerate(names)}
     columns = np.array([column_of.get(name, MISSING) for name in given], np.int64)[full.indices]
     kept = columns >= 0
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    before = offsets_from_lengths(kept)
     mapped = csr_array((full.data[kept], columns[kept], before[full.indptr]), shape=(full.shape[0], len(names)))
     mapped.sort_indices()
     return mapped
@@ -110,7 +111,7 @@ def training_sequences(corpus: Packable | Packed, unlabeled: Unlabeled) -> Packe
         return packed
     rows = np.flatnonzero(np.repeat(complete, packed.lengths))
     return type(packed)(
-        starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(packed.lengths[complete])]),
+        starts=offsets_from_lengths(packed.lengths[complete]),
         symbols=packed.symbols[rows],
         features=packed.features.take(rows),
         labels=packed.labels[rows],

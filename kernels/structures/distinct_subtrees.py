@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramline.kernels.packing import Ints, Offsets, Packed, PackedParses
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees_loops import heights_of, number_subtrees, occurrences_of
 
 
@@ -33,12 +34,11 @@ class DistinctSubtrees(NamedTuple):
         )
         first = packed.link_indptr[representatives]
         counts = packed.link_indptr[representatives + 1] - first
-        child_indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        links = np.repeat(first - child_indptr[:-1], counts) + np.arange(child_indptr[-1])
+        links = indices_of_ranges(first, counts)
         bases = packed.starts[np.searchsorted(packed.starts, representatives, side="right") - 1]
         children = numbers[packed.link_targets[links] + np.repeat(bases, counts)]
         occurrences = occurrences_of(numbers, packed.starts, len(representatives))
-        return cls(packed.symbols[representatives], child_indptr, children, *occurrences)
+        return cls(packed.symbols[representatives], offsets_from_lengths(counts), children, *occurrences)
 
     @property
     def n_distinct(self) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.packing import Floats, Ints, Offsets, Packed
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.forest_loops import reachable_subtrees
 from gramline.kernels.structures.production_index import ProductionIndex
@@ -66,9 +67,8 @@ class SubtreeGraph:
         number = np.full(len(productions), -1, np.int32)
         number[kept] = np.arange(len(kept))
         counts = np.diff(child_indptr)[kept]
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        links = np.repeat(child_indptr[kept] - indptr[:-1], counts) + np.arange(indptr[-1])
-        return cls(productions[kept], indptr, number[children[links]]), number
+        links = indices_of_ranges(child_indptr[kept], counts)
+        return cls(productions[kept], offsets_from_lengths(counts), number[children[links]]), number
 
     def index(self) -> ProductionIndex:
         return ProductionIndex.of(self.productions, self.child_indptr, self.children)

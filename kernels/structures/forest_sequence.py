@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Floats, Ints, Offsets, Packed
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.forest import ForestSize, SubtreeGraph, refuse_overflow
 from gramline.kernels.structures.forest_loops import DifferenceEntries, add_differences
@@ -72,9 +73,8 @@ class ForestSequence:
         """The differences in the order of the index."""
         first = self.indptr[self._index.members]
         counts = self.indptr[self._index.members + 1] - first
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        source = np.repeat(first - indptr[:-1], counts) + np.arange(indptr[-1])
-        return DifferenceEntries(indptr, self.differences[source], self.weights[source])
+        source = indices_of_ranges(first, counts)
+        return DifferenceEntries(offsets_from_lengths(counts), self.differences[source], self.weights[source])
 
     def changes(self, packed: Packed) -> tuple[Floats, Floats]:
         """What every step adds to the sum of every tree, and how large the numbers were that this was summed from.
@@ -126,8 +126,7 @@ def _occurrences(shared: DistinctSubtrees, pairs: Offsets, scales: Floats) -> tu
     for side, sign in ((0, 1.0), (1, -1.0)):
         trees = pairs[:, side]
         counts = starts[trees + 1] - starts[trees]
-        ends = np.cumsum(counts)
-        entries = order[np.repeat(starts[trees] - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)]
+        entries = order[indices_of_ranges(starts[trees], counts)]
         numbers.append(owners[entries] * len(pairs) + np.repeat(np.arange(len(pairs)), counts))
         weights.append(sign * shared.occurrence_counts[entries] * np.repeat(scales[trees], counts))
     return np.concatenate(numbers), np.concatenate(weights)

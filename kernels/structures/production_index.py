@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 
 
@@ -44,17 +45,17 @@ class ProductionIndex:
         places[members] = np.arange(len(members)) - group_starts[productions[members]]
 
         counts = arity[members]
-        ends = np.cumsum(counts)
         owners = np.repeat(members, counts)
-        positions = np.arange(len(owners)) - np.repeat(ends - counts, counts)
-        child = children[child_indptr[owners] + positions]
+        links = indices_of_ranges(child_indptr[members], counts)
+        positions = links - child_indptr[owners]
+        child = children[links]
         order = np.lexsort((places[owners], productions[child], positions, productions[owners]))
-        first_posting = np.concatenate([np.zeros(1, np.int64), ends])[group_starts[:-1]]
+        first_posting = offsets_from_lengths(counts)[group_starts[:-1]]
         return cls(
             members.astype(np.int32),
             Postings(
                 group_starts.astype(np.int64),
-                first_posting.astype(np.int64),
+                first_posting,
                 productions[child][order].astype(np.int32),
                 places[owners][order].astype(np.int32),
                 places[child][order].astype(np.int32),
@@ -79,11 +80,10 @@ class Columns(NamedTuple):
     def of(cls, subtrees: DistinctSubtrees, index: ProductionIndex) -> Columns:
         first = subtrees.occurrence_indptr[index.members]
         counts = subtrees.occurrence_indptr[index.members + 1] - first
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        source = np.repeat(first - ends[:-1], counts) + np.arange(ends[-1])
+        source = indices_of_ranges(first, counts)
         places = np.arange(len(index.members)) - np.repeat(index.postings.group_starts[:-1], index.group_sizes)
         return cls(
-            ends[index.postings.group_starts],
+            offsets_from_lengths(counts)[index.postings.group_starts],
             np.repeat(places, counts).astype(np.int32),
             subtrees.occurrence_trees[source],
             subtrees.occurrence_counts[source].astype(np.float64),

@@ -15,6 +15,7 @@ from gramline.kernels.marginalized import is_same
 from gramline.kernels.marginalized_loops import mirror
 from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, where
 from gramline.kernels.parameters import require_flag, require_share, require_whole_number
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
 from gramline.kernels.structures.subset_tree_loops import add_to_tile, cell_starts, match_subtrees, self_values
@@ -128,7 +129,7 @@ def strips(rows: Packed, index: ProductionIndex) -> Iterator[tuple[int, int]]:
     """Runs of trees (first, last) whose cells against `index` fit STRIP_CELLS; at least one tree each."""
     sizes = np.append(index.group_sizes, 0)
     known = (rows.symbols >= 0) & (rows.symbols < len(sizes) - 1)
-    cells = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[np.where(known, rows.symbols, -1)])])[rows.starts]
+    cells = offsets_from_lengths(sizes[np.where(known, rows.symbols, -1)])[rows.starts]
     first = 0
     while first < len(rows):
         last = int(np.searchsorted(cells, cells[first] + STRIP_CELLS, side="right")) - 1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Ints, Offsets, PackedTrees, where
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.kernels.trees.level_order_loops import level_order
 
 
@@ -77,14 +78,14 @@ class ColumnTrees(NamedTuple):
         places[origin + columns] = np.arange(n) - origin
         starts = np.flatnonzero(np.diff(chunk * (n + 1) + ranks[sorted_nodes], prepend=-1))
         n_ranks = np.bincount(chunk[starts], minlength=len(widths))
-        rank_indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_ranks + 1)])
+        rank_indptr = offsets_from_lengths(n_ranks + 1)
         rank_starts = np.empty(rank_indptr[-1], np.int64)
         rank_starts[rank_indptr[1:] - 1] = widths
         rank_starts[np.arange(len(starts)) + chunk[starts]] = starts - chunks[:-1][chunk[starts]]
         last_child = order.first_children + order.n_children - 1
         return cls(
             chunks,
-            rank_indptr.astype(np.int64),
+            rank_indptr,
             rank_starts,
             columns.astype(np.int32),
             places,

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.errors import LayoutError
 
 DEFAULT_BLOCK_ROWS = 2048
@@ -63,7 +64,7 @@ class BlockLayout:
     @cached_property
     def structure_starts(self) -> NDArray[np.int64]:
         """First row of each structure, and the end, shape (n_structures + 1,)."""
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths)])
+        return offsets_from_lengths(self.lengths)
 
     @cached_property
     def block_starts(self) -> NDArray[np.int64]:

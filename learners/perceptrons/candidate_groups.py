@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices
 from gramline.learners.errors import LabelError
 from gramline.learners.operators.layout import BlockLayout
@@ -25,8 +27,7 @@ def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
             raise LabelError(f"group {next(i for i, size in enumerate(given) if size < 1)} has no candidate")
         if sum(given) != n_rows:
             raise LabelError(f"the groups hold {sum(given)} candidates, but the Gram matrix has {n_rows}")
-        ends = np.cumsum(given)
-        return [np.arange(end - size, end) for size, end in zip(given, ends, strict=True)]
+        return [np.arange(first, last) for first, last in pairwise(offsets_from_lengths(given))]
     found = []
     for number, group in enumerate(given):
         rows = np.asarray(group)

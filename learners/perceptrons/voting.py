@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Matrix
 from gramline.learners.chains.ties import TIE
 
@@ -24,9 +26,9 @@ class Ballot:
     """Votes on groups of candidates that stand side by side; hypotheses come in order, some at a time."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
-        ends = np.cumsum(sizes, dtype=np.int64)
-        self._groups = [slice(end - size, end) for size, end in zip(sizes, ends.tolist(), strict=True)]
-        self._score, self._magnitude = np.zeros((2, int(ends[-1]) if len(ends) else 0))
+        starts = offsets_from_lengths(sizes)
+        self._groups = [slice(first, last) for first, last in pairwise(starts.tolist())]
+        self._score, self._magnitude = np.zeros((2, int(starts[-1])))
         self.votes = [np.zeros(size, np.int64) for size in sizes]  # summed counts, one array per group
 
     def add(self, changes: Matrix, magnitudes: Matrix, counts: NDArray[np.int64]) -> None:

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, cross_scores
 from gramline.learners.chains.moments import ChainStatistics
@@ -103,7 +104,7 @@ class KernelZScoreLabeler(ChainLabeler):
             learner._require_converged()
         scores = gram.matmul(np.hstack([learner.dual_ for learner in learners]), transpose=True)
         lengths, starts = gram.layout.cols.lengths, gram.layout.cols.structure_starts
-        ends = np.cumsum([0, *(learner.dual_.shape[1] for learner in learners)])
+        ends = offsets_from_lengths([learner.dual_.shape[1] for learner in learners])
         return [
             decode_labels(viterbi(scores[:, first:last], learner.transition_, starts)[0], learner.label_names_, lengths)
             for learner, first, last in zip(learners, ends[:-1], ends[1:], strict=True)
@@ -259,7 +260,7 @@ class _Problem:
         layout = gram.layout.rows
         complete = labeled_structures(codes.astype(np.int32), layout.structure_starts, unlabeled)
         rows = np.flatnonzero(np.repeat(complete, layout.lengths))
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(layout.lengths[complete])])
+        starts = offsets_from_lengths(layout.lengths[complete])
         statistics = ChainStatistics(codes[rows].astype(np.int32), starts, len(names))
         return cls(statistics, rows, len(codes), names, statistics.right_hand_sides(), [])
 

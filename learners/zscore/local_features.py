@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from gramline.kernels._jit import jit
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Floats, Offsets
 
 GROUP = 16  # rows; larger groups leave few features less and fill the blocks; measured on spelling features
@@ -43,7 +44,7 @@ class LocalFeatures:
         overlap = coo_array(self.local @ self.local.T)
         sizes = np.bincount(self.group)
         members = np.argsort(self.group, kind="stable")
-        starts = np.cumsum(sizes) - sizes
+        starts = offsets_from_lengths(sizes)[:-1]
         place = np.empty(len(members), np.intp)  # of every row in its group
         place[members] = np.arange(len(members)) - starts[self.group[members]]
         number = np.empty(len(sizes), np.intp)  # of every group among those of its size

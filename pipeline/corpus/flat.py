@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.names import NONE, ranked
 from gramline.pipeline.errors import CorpusError
 
@@ -75,10 +76,7 @@ def column_array(table: pa.Table, name: str) -> Any:
 
 def list_offsets(array: Any) -> Offsets:
     """Offsets of a list array as if it were unsliced; a null list counts as empty."""
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-    offsets = np.zeros(len(array) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+    return offsets_from_lengths(pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False))
 
 
 def coded(strings: Any) -> Names:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.packing import Offsets
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.names import lists
 from gramline.pipeline.corpus.tokens import listed
@@ -67,8 +68,7 @@ def edges_column(edges: Iterable[Any], starts: Offsets) -> pa.Array[Any]:
 
 def links_column(starts: Offsets, counts: Offsets, targets: Offsets) -> pa.Array[Any]:
     """The column from link counts per position and local targets; what exceeds 32 bits is out of range anyway."""
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    offsets = offsets_from_lengths(counts)
     clipped = np.clip(targets, -1, np.iinfo(np.int32).max).astype(np.int32)
     return lists(starts, lists(offsets, pa.array(clipped, pa.int32())))
 

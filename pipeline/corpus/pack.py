@@ -26,6 +26,7 @@ from gramline.kernels.packing import (
     PackedTrees,
     Vocabulary,
 )
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.flat import FlatCorpus, Names, place
 from gramline.pipeline.errors import CorpusError
 
@@ -85,8 +86,7 @@ def _features(flat: FlatCorpus, old: tuple[str, ...]) -> tuple[Features, tuple[s
     """CSR features; a position whose text is its own feature has exactly that one."""
     counts = np.diff(flat.feature_indptr)
     counts[flat.own] = 1
-    indptr = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    indptr = offsets_from_lengths(counts)
     merged, values = flat.features, flat.values
     if flat.own.any():  # one list of names for feature sets and for texts that are features
         own_codes = flat.texts.codes[flat.own]

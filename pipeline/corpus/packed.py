@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed, Vocabulary
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.packed_checks import check_offsets, checked
 from gramline.pipeline.errors import StoreError
 
@@ -56,7 +57,7 @@ def vocabulary_to_arrays(vocabulary: Vocabulary, since: Vocabulary | None = None
     for part in NAMES:
         names: Sequence[str] = getattr(vocabulary, part)
         encoded = [name.encode("utf-8", "surrogatepass") for name in names[len(getattr(since, part, ())) :]]
-        offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        offsets = offsets_from_lengths([len(name) for name in encoded])
         found[f"vocabulary_{part}_utf8"] = np.frombuffer(b"".join(encoded), np.uint8)
         found[f"vocabulary_{part}_offsets"] = offsets
     return found

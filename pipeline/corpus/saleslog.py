@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import numpy as np
-
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.links import children_column, edges_column
 from gramline.pipeline.corpus.parses import Tree
@@ -98,7 +97,7 @@ def generate_saleslog(
     sentences = [derive(seed, index) for index in range(n)]
     if kind == "parses":
         return Corpus.from_parses([sentence.parse for sentence in sentences])
-    starts = np.cumsum([0, *(len(sentence.words) for sentence in sentences)], dtype=np.int64)
+    starts = offsets_from_lengths([len(sentence.words) for sentence in sentences])
     words = [word for sentence in sentences for word in sentence.words]
     tags = [tag for sentence in sentences for tag in sentence.tags]
     columns = observe(ColumnTable(starts, (words, tags)), features, window)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked
 from gramline.pipeline.errors import CorpusError
 
@@ -159,6 +160,5 @@ def canonical_rows(
         keys = keys[keep]
         values = None if values is None else values[keep]
     rows, codes = keys // max(1, n_names), (keys % max(1, n_names)).astype(np.int32)
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=len(counts)), out=offsets[1:])
+    offsets = offsets_from_lengths(np.bincount(rows, minlength=len(counts)))
     return offsets, codes, None if values is None or (values == 1.0).all() else values

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import MISSING
+from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.estimator import Learner
 from gramline.learners.labels import encode_labels
 from gramline.learners.operators.layout import BlockLayout
@@ -97,8 +98,7 @@ def without_gaps(learner: Any, gram: GramOperator, labels: Labels) -> Any:
 def columns_of(gram: Any, structures: Held) -> DenseGram:
     """The Gram between all rows and the positions of some structures, in memory."""
     layout: BlockLayout = gram.layout.rows
-    starts = layout.structure_starts
-    rows = np.concatenate([np.arange(starts[k], starts[k] + layout.lengths[k]) for k in structures])
+    rows = indices_of_ranges(layout.structure_starts[structures], layout.lengths[structures])
     every = np.arange(gram.shape[0])
     matrix = gram.select(every, rows) if hasattr(gram, "select") else gram.matrix[:, rows]
     return DenseGram(

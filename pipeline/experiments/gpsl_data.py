@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.learners.arrays import Indices
 from gramline.learners.operators.operator import DenseGram
 from gramline.pipeline.errors import InputError
@@ -49,7 +50,7 @@ class FeatureSet:
         tokens = [token for sentence in self.sentences for token in sentence]
         flat = np.array([feature for token in tokens for feature in token], np.int64)
         _, columns = np.unique(flat, return_inverse=True)  # most of the declared columns are never used
-        starts = np.cumsum([0, *(len(token) for token in tokens)])
+        starts = offsets_from_lengths([len(token) for token in tokens])
         matrix = csr_matrix((np.ones(len(flat)), columns, starts), shape=(len(tokens), int(columns.max(initial=0)) + 1))
         product: NDArray[np.float64] = (matrix @ matrix.T).toarray()
         return product
@@ -73,8 +74,7 @@ class FeatureSet:
         return [list(self.labels[k]) for k in sentences.tolist()]
 
     def _tokens(self, sentences: Indices) -> Indices:
-        starts = np.concatenate([[0], np.cumsum(self.lengths)])
-        return np.concatenate([np.arange(starts[k], starts[k + 1]) for k in sentences.tolist()])
+        return indices_of_ranges(offsets_from_lengths(self.lengths)[sentences], self.lengths[sentences])
 
 
 @dataclass(frozen=True)

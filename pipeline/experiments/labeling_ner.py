@@ -15,6 +15,7 @@ from scipy.stats import ttest_rel
 
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.priors import TabulatedPrior
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
@@ -102,14 +103,14 @@ def _marginals(corpus: Corpus, folds: Folds, fold: int) -> np.ndarray[tuple[int,
     """P(y|x) of all positions: of training sentences by CRFs of other training sentences, else by one of all."""
     training = folds.training(fold)
     table = np.full((corpus.n_positions, len(corpus.label_names)), 1.0 / len(corpus.label_names))
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(corpus.lengths)])
+    starts = offsets_from_lengths(corpus.lengths)
     parts = [
         (np.setdiff1d(training, training[held]), training[held]) for held in k_fold(len(training), PRIOR_FOLDS).held_out
     ]
     for known, asked in (*parts, (training, folds.held_out[fold])):
         train = corpus.select(known).packed()
         found = crf_marginals(train, corpus.select(asked).packed(like=train), corpus.label_names)
-        rows = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in asked])
+        rows = indices_of_ranges(starts[asked], corpus.lengths[asked])
         table[rows] = (1 - PRIOR_SMOOTHING) * found + PRIOR_SMOOTHING / found.shape[1]
     return table
 

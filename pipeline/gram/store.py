@@ -21,6 +21,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
 from gramline.kernels.errors import KernelError
 from gramline.kernels.packing import Packed, Vocabulary
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import StoreError, TileCorruptError
 from gramline.pipeline.gram.packed_blocks import PackedBlocks, write_blocks
@@ -304,7 +305,7 @@ def _open_segments(url: str, descriptions: list[dict[str, Any]]) -> list[PackedB
 
 def _joined(layouts: list[BlockLayout]) -> BlockLayout:
     """The layout of segments one after another; each starts a new block."""
-    structures = np.cumsum([0, *(layout.n_structures for layout in layouts)])
+    structures = offsets_from_lengths([layout.n_structures for layout in layouts])
     starts = [layout.block_structures[:-1] + first for layout, first in zip(layouts, structures[:-1], strict=True)]
     blocks = np.concatenate([*starts, structures[-1:]])
     return BlockLayout(np.concatenate([layout.lengths for layout in layouts]), blocks, layouts[0].block_rows)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.errors import KernelOverflowError
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.errors import RunError, TileCorruptError
 from gramline.pipeline.events import Listener, TileChecked, silent
 from gramline.pipeline.executors.base import Executor, closing_early
@@ -105,8 +106,8 @@ def _problem(store: TileStore, i: int, j: int) -> str | None:
         return str(error).partition("cannot be used: ")[2].partition("; run ")[0]
     rows = cached_block(store, i, of_columns=False)
     cols = cached_block(store, j, of_columns=not store.layout.is_symmetric)
-    row_starts = _starts(store.layout.rows.lengths[store.layout.rows.structures(i)])
-    col_starts = _starts(store.layout.cols.lengths[store.layout.cols.structures(j)])
+    row_starts = offsets_from_lengths(store.layout.rows.lengths[store.layout.rows.structures(i)])
+    col_starts = offsets_from_lengths(store.layout.cols.lengths[store.layout.cols.structures(j)])
     for row, col in _pairs(tile, row_starts, col_starts, seed=(i, j)):
         try:
             expected = store.kernel.tile(rows.structures(row, row + 1), cols.structures(col, col + 1), tile.dtype)
@@ -132,7 +133,3 @@ def _pairs(
 
 def _structure_of(starts: NDArray[np.int64], row: int) -> int:
     return int(np.searchsorted(starts, row, side="right")) - 1
-
-
-def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

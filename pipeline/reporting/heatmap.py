@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.reporting.charts import picture
 from gramline.pipeline.reporting.markup import Markup, element
@@ -44,7 +45,7 @@ def thumbnail(gram: Tiled, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnai
     layout = gram.layout.rows
     chosen = np.unique(np.linspace(0, layout.n_blocks - 1, min(blocks, layout.n_blocks)).round().astype(int))
     heights = np.diff(layout.block_starts)[chosen]
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(heights)])
+    ends = offsets_from_lengths(heights)
     total = int(ends[-1])
     size = min(cells, total)
     cell_of = np.arange(total) * size // total  # which cell a row belongs to

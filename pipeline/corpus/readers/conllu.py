@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.links import children_column
 from gramline.pipeline.corpus.readers.columns import ColumnTable
@@ -57,7 +56,7 @@ def read_conllu(
     sentences = list(_sentences(path))
     if not sentences:
         raise CorpusError(f"{path} has no sentences; expected CoNLL-U with ten tab-separated columns")
-    starts = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)], dtype=np.int64)
+    starts = offsets_from_lengths([len(sentence.rows) for sentence in sentences])
     rows = [row for sentence in sentences for row in sentence.rows]
     table = ColumnTable(starts, tuple([_value(row, name) or NO_VALUE for row in rows] for name in observation))
     columns = observe(table, features, window)

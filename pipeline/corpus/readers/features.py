@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.packing import Features, Ints, Offsets
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.pipeline.corpus.names import NameCodes, dictionary_array, lists, ranked
 from gramline.pipeline.corpus.readers.columns import ColumnTable, encode, shifted
 from gramline.pipeline.corpus.tokens import canonical_rows
@@ -123,14 +124,12 @@ def _placed(item: str, offset: int) -> str:
 def _side_by_side(parts: Sequence[tuple[Features, list[str]]]) -> tuple[Features, list[str]]:
     """Rows joined end to end, each part's codes shifted behind the names of the parts before it."""
     counts = [np.diff(rows.indptr) for rows, _ in parts]
-    indptr = np.zeros(len(counts[0]) + 1, np.int64)
-    np.cumsum(np.sum(counts, axis=0), out=indptr[1:])
+    indptr = offsets_from_lengths(np.sum(counts, axis=0))
     indices: Ints = np.empty(int(indptr[-1]), np.int32)
     names: list[str] = []
     begin = indptr[:-1].copy()
     for (rows, part_names), count in zip(parts, counts, strict=True):
-        target = np.repeat(begin - rows.indptr[:-1], count) + np.arange(len(rows.indices))
-        indices[target] = rows.indices + len(names)
+        indices[indices_of_ranges(begin, count)] = rows.indices + len(names)
         names += part_names
         begin += count
     return Features(indptr, indices, None), names

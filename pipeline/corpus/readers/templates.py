@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from gramline.kernels.packing import Features, Ints, Offsets
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.flat import Names
 from gramline.pipeline.corpus.names import dictionary_array, lists
 from gramline.pipeline.corpus.readers.columns import ColumnTable, encode, shifted
@@ -108,8 +109,7 @@ class FeatureTemplate:
             wanted = np.fromiter((name in kept for name in names), bool, len(names))
         chosen = wanted[rows.indices]
         lengths = np.add.reduceat(chosen.astype(np.int64), rows.indptr[:-1])
-        indptr = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=indptr[1:])
+        indptr = offsets_from_lengths(lengths)
         text = encode(table.columns[0])
         return {
             "tokens": lists(table.starts, dictionary_array(text.names, text.codes)),
