@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gramline.kernels.errors import LocatedError
 
 
@@ -26,7 +28,24 @@ class NotFittedError(LearnerError, AttributeError):
 
 
 class ConvergenceError(LearnerError, RuntimeError):
-    """A solve that did not converge was asked for its numbers; says what to change."""
+    """A solve that did not converge was asked for its numbers; says what to change.
+
+    `status` says how it ended, `iterations` after how many iterations or rounds, `residual` how far from the solution.
+    `structures` are training structures that contradict each other, where they are known.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        advice: str = "",
+        status: str = "",
+        iterations: int = 0,
+        residual: float | None = None,
+        structures: Sequence[int] = (),
+    ) -> None:
+        super().__init__(problem, advice=advice)
+        self.status, self.iterations, self.residual, self.structures = status, iterations, residual, tuple(structures)
 
 
 class NotPositiveDefiniteError(LearnerError):

@@ -15,17 +15,15 @@ Directions that run out (dependent right-hand sides, columns that converged exac
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, qr, solve_triangular
 
 from gramline.learners.arrays import Matrix
+from gramline.learners.errors import ConvergenceError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.linear_algebra.solution import Solution, Status
-
-Apply = Callable[[Matrix], Matrix]
-Solve = Generator[Matrix, Matrix, list[Solution]]  # yields V, is sent A V, returns the solutions
 
 DEPENDENT = 1e-13  # a direction this much smaller than the largest of its block is rounding
 SQUARABLE = 1e-5  # a block whose smallest direction is at least so large beside its largest can be squared
@@ -33,8 +31,175 @@ WELL_CONDITIONED = 0.03  # and one like this loses next to nothing by it
 SLACK = 10.0  # a true residual up to this many tolerances still counts as converged
 
 
+class Status(Enum):
+    """How an iterative solve ended, each with advice."""
+
+    CONVERGED = "converged"
+    MAX_ITERATIONS = "max_iterations"
+    NOT_POSITIVE_DEFINITE = "not_positive_definite"
+    STAGNATED = "stagnated"
+
+    @property
+    def advice(self) -> str:
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.CONVERGED: "nothing to do",
+    Status.MAX_ITERATIONS: "raise max_iterations, the ridge or the tolerance",
+    Status.NOT_POSITIVE_DEFINITE: "the matrix has a direction of negative size: check that the kernel is positive "
+    "semidefinite, or raise the ridge above its most negative eigenvalue",
+    Status.STAGNATED: "rounding stops the solve short of the tolerance: raise the ridge or the tolerance, "
+    "or store the Gram in float64",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The solution of A X = B for several right-hand sides; the worst column decides the status."""
+
+    value: Matrix  # X, shape (n, n_rhs)
+    status: Status
+    iterations: int
+    residual: Matrix  # |B - A X| / |B| per column, shape (n_rhs,)
+
+    @property
+    def worst(self) -> float:
+        return float(self.residual.max(initial=0.0))
+
+    def trusted(self, what: str) -> Matrix:
+        """The value of a converged solve; an error with advice otherwise. `what` names the solve in the message."""
+        require_converged(self.status, self.iterations, self.worst, what)
+        return self.value
+
+
+def require_converged(status: Status, iterations: int, worst: float, what: str) -> None:
+    """Raise ConvergenceError, with the advice of `status`, unless the solve converged."""
+    if status is not Status.CONVERGED:
+        raise ConvergenceError(
+            f"{what} did not converge ({status.value} after {iterations} iterations, worst relative residual "
+            f"{worst:.1e})",
+            advice=status.advice,
+            status=status.value,
+            iterations=iterations,
+            residual=worst,
+        )
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """A system is solved when no column's residual exceeds `tolerance` times the norm of its right-hand side."""
+
+    tolerance: float = 1e-8
+    max_iterations: int = 1000
+
+
+STOPPING = StoppingRule()
+Solve = Generator[Matrix, Matrix, list[Solution]]  # yields V, is sent A V, returns the solutions
+
+
+def block_conjugate_gradient(
+    apply: Callable[[Matrix], Matrix],
+    sides: Matrix,
+    shifts: Sequence[float] = (0.0,),
+    stopping: StoppingRule = STOPPING,
+    *,
+    extra_columns: Matrix | None = None,
+    references: Matrix | None = None,
+) -> list[Solution]:
+    """Solutions of (A + s I) X = `sides` for every shift s, in the order of `shifts`; see `block_cg_steps`."""
+    steps = block_cg_steps(sides, shifts, stopping, extra_columns=extra_columns, references=references)
+    return solve_together(lambda blocks: {0: apply(blocks[0])}, [steps])[0]
+
+
+def solve_together(
+    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]], solves: Sequence[Solve]
+) -> list[list[Solution]]:
+    """Run several solves in step: `apply_all` multiplies the blocks of all that still run, keyed by their number."""
+    results: list[list[Solution]] = [[]] * len(solves)
+    products: dict[int, Matrix | None] = dict.fromkeys(range(len(solves)))
+    while products:
+        blocks: dict[int, Matrix] = {}
+        with one_blas_thread():  # the blocks are thin; the product may use what it likes
+            for number, product in products.items():
+                try:
+                    blocks[number] = next(solves[number]) if product is None else solves[number].send(product)
+                except StopIteration as finished:
+                    results[number] = finished.value
+        products = {**apply_all(blocks)} if blocks else {}
+    return results
+
+
+def block_cg_steps(
+    sides: Matrix,
+    shifts: Sequence[float] = (0.0,),
+    stopping: StoppingRule = STOPPING,
+    *,
+    extra_columns: Matrix | None = None,
+    references: Matrix | None = None,
+) -> Solve:
+    """A solve that yields blocks V of shape (n, width), is sent A V, and returns a solution per shift.
+
+    A + min(shifts) I must be positive definite on the Krylov space. `extra_columns` (n, width) widen the block: more
+    work per product, fewer products. `references` replace the norms of the columns of `sides` in the stopping rule.
+    The system of the smallest shift, the hardest, is checked once at the end with its true residual.
+    """
+    base = float(min(shifts))
+    norms = np.linalg.norm(sides, axis=0) if references is None else references
+    scale = np.where(norms > 0, norms, 1.0)
+    limits = stopping.tolerance * scale
+    basis, coordinates = orthonormal(sides if extra_columns is None else np.hstack([sides, extra_columns]))
+    directions = basis
+    systems = [_ShiftedSystem.start(float(shift) - base, basis, coordinates[:, : sides.shape[1]]) for shift in shifts]
+    failure = Status.MAX_ITERATIONS
+    for iteration in range(1, stopping.max_iterations + 1):
+        running = [system for system in systems if not system.is_within(limits)]
+        if not running:
+            break
+        product = yield directions
+        step = _Step.of(basis, directions, product + base * directions)
+        if step is None:
+            failure = Status.NOT_POSITIVE_DEFINITE
+            break
+        for system in running:
+            system.advance(step)
+            system.iterations = iteration
+        basis, directions = step.basis, step.directions
+    solutions = [system.solution(scale, limits, failure) for system in systems]
+    if norms.any() and all(solution.status is Status.CONVERGED for solution in solutions):
+        hardest = int(np.argmin(shifts))
+        value = solutions[hardest].value
+        residual = np.linalg.norm(sides - (yield value) - base * value, axis=0) / scale
+        is_true = residual.max(initial=0.0) <= SLACK * stopping.tolerance
+        status = Status.CONVERGED if is_true else Status.STAGNATED
+        solutions[hardest] = replace(solutions[hardest], status=status, residual=residual)
+    return solutions
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What one product with A gives to the systems of all shifts."""
+
+    curvature: Matrix  # W, shape (width, width)
+    basis: Matrix  # the next Q, shape (n, next width)
+    turn: Matrix  # rho, shape (next width, width)
+    directions: Matrix  # the next P of the smallest shift, shape (n, next width)
+
+    @classmethod
+    def of(cls, basis: Matrix, directions: Matrix, product: Matrix) -> _Step | None:
+        """The step from Q, P and A P; None if A is not positive definite on the directions."""
+        curvature = directions.T @ product
+        curvature = (curvature + curvature.T) / 2
+        try:
+            inverse = cho_solve(cho_factor(curvature), np.eye(len(curvature)))
+        except LinAlgError:
+            return None
+        following, turn = orthonormal(basis - product @ inverse)
+        return cls(curvature, following, turn, following + directions @ turn.T)
+
+
 @dataclass(eq=False)
-class _Shifted:
+class _ShiftedSystem:
     """The state of one shifted system."""
 
     shift: float  # beyond the smallest one
@@ -43,10 +208,9 @@ class _Shifted:
     excess: Matrix  # E, shape (width, width)
     remainder: Matrix  # y, shape (width, n_rhs)
     iterations: int = 0
-    is_done: bool = False
 
     @classmethod
-    def start(cls, shift: float, basis: Matrix, coordinates: Matrix) -> _Shifted:
+    def start(cls, shift: float, basis: Matrix, coordinates: Matrix) -> _ShiftedSystem:
         value = np.zeros((len(basis), coordinates.shape[1]))
         return cls(shift, value, basis.copy(), shift * np.eye(basis.shape[1]), coordinates.copy())
 
@@ -54,129 +218,26 @@ class _Shifted:
         norms: Matrix = np.linalg.norm(self.remainder, axis=0)
         return norms
 
+    def is_within(self, limits: Matrix) -> bool:
+        return bool(np.all(self.residual() <= limits))
 
-def block_conjugate_gradient(
-    apply: Apply,
-    sides: Matrix,
-    shifts: Sequence[float] = (0.0,),
-    *,
-    tolerance: float = 1e-8,
-    max_iterations: int = 1000,
-    extra_columns: Matrix | None = None,
-    references: Matrix | None = None,
-) -> list[Solution]:
-    """Solutions of (A + s I) X = `sides` for every shift s, in the order of `shifts`; see `solving`."""
-    steps = solving(
-        sides,
-        shifts,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        extra_columns=extra_columns,
-        references=references,
-    )
-    return solve_together(lambda blocks: {0: apply(blocks[0])}, [steps])[0]
+    def solution(self, scale: Matrix, limits: Matrix, failure: Status) -> Solution:
+        status = Status.CONVERGED if self.is_within(limits) else failure
+        return Solution(self.value, status, self.iterations, self.residual() / scale)
 
-
-def solve_together(
-    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]], solves: Sequence[Solve]
-) -> list[list[Solution]]:
-    """Run several `solving` generators in step: `apply_all` gets the blocks of all that still run, by their number."""
-    results: list[list[Solution]] = [[]] * len(solves)
-    answers: dict[int, Matrix | None] = dict.fromkeys(range(len(solves)))
-    while answers:
-        asked: dict[int, Matrix] = {}
-        with one_blas_thread():  # the blocks are thin; the product may use what it likes
-            for number, answer in answers.items():
-                try:
-                    asked[number] = next(solves[number]) if answer is None else solves[number].send(answer)
-                except StopIteration as finished:
-                    results[number] = finished.value
-        answers = {**apply_all(asked)} if asked else {}
-    return results
-
-
-def solving(
-    sides: Matrix,
-    shifts: Sequence[float] = (0.0,),
-    *,
-    tolerance: float = 1e-8,
-    max_iterations: int = 1000,
-    extra_columns: Matrix | None = None,
-    references: Matrix | None = None,
-) -> Solve:
-    """A solve that yields blocks V of shape (n, width), is sent A V, and returns a solution per shift.
-
-    A + min(shifts) I must be positive definite on the Krylov space. `extra_columns` (n, width) widen the block: more
-    work per product, fewer products. A system is done when each column's residual is at most `tolerance` times its
-    reference: the norm of that column of `sides`, unless `references` are given. The system of the smallest shift, the
-    hardest, is checked once at the end with its true residual.
-    """
-    base = float(min(shifts))
-    norms = np.linalg.norm(sides, axis=0) if references is None else references
-    scale = np.where(norms > 0, norms, 1.0)
-    basis, coordinates = orthonormal(sides if extra_columns is None else np.hstack([sides, extra_columns]))
-    systems = [_Shifted.start(float(shift) - base, basis, coordinates[:, : sides.shape[1]]) for shift in shifts]
-    directions = basis
-    status = Status.MAX_ITERATIONS
-    iteration = 0
-    while True:
-        for system in systems:
-            system.is_done = system.is_done or bool(np.all(system.residual() <= tolerance * scale))
-        if all(system.is_done for system in systems) or basis.shape[1] == 0:
-            status = Status.CONVERGED
-            break
-        if iteration == max_iterations:
-            break
-        iteration += 1
-        product = (yield directions) + base * directions
-        curvature = directions.T @ product  # W
-        curvature = (curvature + curvature.T) / 2
-        try:
-            factor = cho_factor(curvature)
-        except LinAlgError:
-            status = Status.NOT_POSITIVE_DEFINITE
-            break
-        following, turn = orthonormal(basis - product @ cho_solve(factor, np.eye(len(curvature))))  # Q, rho
-        next_directions = following + directions @ turn.T
-        for system in systems:
-            if not system.is_done:
-                _advance(system, curvature, following, turn, next_directions)
-                system.iterations = iteration
-        directions, basis = next_directions, following
-    hardest = next(system for system in systems if system.shift == 0.0)
-    true_residual = None
-    if status is Status.CONVERGED and norms.any():
-        missing = sides - (yield hardest.value) - base * hardest.value
-        true_residual = np.linalg.norm(missing, axis=0) / scale
-    return [_finished(system, status, scale, tolerance, true_residual) for system in systems]
-
-
-def _advance(system: _Shifted, curvature: Matrix, following: Matrix, turn: Matrix, unshifted: Matrix) -> None:
-    """One step of a system; `unshifted` are the next directions where the shift is 0 and so E = 0, H = rho^T."""
-    factor = cho_factor(curvature + system.excess)
-    system.value += system.directions @ cho_solve(factor, system.remainder)
-    if not system.shift:
-        system.remainder = turn @ system.remainder
-        system.directions, system.excess = unshifted, np.zeros((len(turn), len(turn)))
-        return
-    bend = cho_solve(factor, curvature @ turn.T)  # H, shape (width, next width)
-    system.remainder = bend.T @ system.remainder
-    system.directions = following + system.directions @ bend
-    excess = turn @ system.excess @ bend
-    system.excess = (excess + excess.T) / 2 + system.shift * np.eye(len(turn))
-
-
-def _finished(
-    system: _Shifted, status: Status, scale: Matrix, tolerance: float, true_residual: Matrix | None
-) -> Solution:
-    residual = system.residual() / scale
-    if system.is_done:
-        status = Status.CONVERGED
-    if system.shift == 0.0 and true_residual is not None:
-        residual = true_residual
-        if residual.max(initial=0.0) > SLACK * tolerance:
-            status = Status.STAGNATED
-    return Solution(system.value, status, system.iterations, residual)
+    def advance(self, step: _Step) -> None:
+        factor = cho_factor(step.curvature + self.excess)
+        self.value += self.directions @ cho_solve(factor, self.remainder)
+        width = len(step.turn)
+        if not self.shift:  # then E = 0 and H = rho^T
+            self.remainder = step.turn @ self.remainder
+            self.directions, self.excess = step.directions, np.zeros((width, width))
+            return
+        bend = cho_solve(factor, step.curvature @ step.turn.T)  # H, shape (width, next width)
+        self.remainder = bend.T @ self.remainder
+        self.directions = step.basis + self.directions @ bend
+        excess = step.turn @ self.excess @ bend
+        self.excess = (excess + excess.T) / 2 + self.shift * np.eye(width)
 
 
 def orthonormal(block: Matrix) -> tuple[Matrix, Matrix]:
@@ -198,7 +259,7 @@ def _cholesky_orthonormal(block: Matrix) -> tuple[Matrix, Matrix] | None:
     A step loses the square of the condition, so a block that is not well conditioned gets a second one, which sees it
     nearly orthonormal. None for a block whose columns are too alike for that.
     """
-    whole = np.eye(block.shape[1])
+    total_turn = np.eye(block.shape[1])
     for limit in (WELL_CONDITIONED, 0.0):
         try:
             turn = cholesky(block.T @ block, check_finite=False)
@@ -208,7 +269,7 @@ def _cholesky_orthonormal(block: Matrix) -> tuple[Matrix, Matrix] | None:
         smallest, largest = sizes.min(initial=np.inf), sizes.max(initial=0.0)
         if not smallest > SQUARABLE * largest:
             return None
-        block, whole = block @ solve_triangular(turn, np.eye(len(turn)), check_finite=False), turn @ whole
+        block, total_turn = block @ solve_triangular(turn, np.eye(len(turn)), check_finite=False), turn @ total_turn
         if smallest >= limit * largest:
             break
-    return block, whole
+    return block, total_turn

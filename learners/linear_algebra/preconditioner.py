@@ -1,4 +1,4 @@
-"""A low-rank picture of a positive semidefinite matrix from one product with it, used to precondition A + s I.
+"""A low-rank approximation of a positive semidefinite matrix from one product with it, used to precondition A + s I.
 
 Randomized Nystrom approximation: with Y = A Omega for an orthonormal random Omega (n x rank), A ~ U diag(lam) U^T.
 M = U diag((lam + s) / (lam_min + s)) U^T + (I - U U^T) is close to (A + s I) / (lam_min + s) when lam decays fast.
@@ -6,14 +6,20 @@ M = U diag((lam + s) / (lam_min + s)) U^T + (I - U U^T) is close to (A + s I) / 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from gramline.learners.arrays import Matrix
-from gramline.learners.linear_algebra.conjugate_gradient import Solve, solving
-from gramline.learners.linear_algebra.solution import Solution, Status
+from gramline.learners.linear_algebra.conjugate_gradient import (
+    STOPPING,
+    Solution,
+    Solve,
+    Status,
+    StoppingRule,
+    block_cg_steps,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,28 +48,26 @@ class NystromPreconditioner:
         return scaled
 
 
-def preconditioned_solving(
-    sides: Matrix, shift: float, *, rank: int, tolerance: float = 1e-8, max_iterations: int = 1000
-) -> Solve:
-    """A solve of (A + shift I) X = `sides` like `solving`, for one shift; its first product has `rank` columns.
+def nystrom_cg_steps(sides: Matrix, shift: float, rank: int, stopping: StoppingRule = STOPPING) -> Solve:
+    """A solve of (A + shift I) X = `sides` like `block_cg_steps`, for one shift; its first product has `rank` columns.
 
     It works on M^-1/2 (A + s I) M^-1/2, whose residuals M^-1/2 R decide; the true ones are reported.
     """
     n = len(sides)
     test = np.linalg.qr(np.random.default_rng(0).normal(size=(n, min(rank, n))))[0]
     preconditioner = NystromPreconditioner.of_image(test, (yield test), shift)
-    inner = solving(preconditioner.inverse_root(sides), tolerance=tolerance, max_iterations=max_iterations)
+    inner = block_cg_steps(preconditioner.inverse_root(sides), stopping=stopping)
     norms = np.linalg.norm(sides, axis=0)
     block = next(inner, None)
     while block is not None:
-        asked = preconditioner.inverse_root(block)
-        product = (yield asked) + shift * asked
+        directions = preconditioner.inverse_root(block)
+        product = (yield directions) + shift * directions
         try:
             block = inner.send(preconditioner.inverse_root(product))
         except StopIteration as finished:
-            (found,) = finished.value
-            residual = found.residual
-            if found.status in (Status.CONVERGED, Status.STAGNATED):  # then the last product was that with the value
+            (solution,) = finished.value
+            residual = solution.residual
+            if solution.status in (Status.CONVERGED, Status.STAGNATED):  # then the last product was that of X
                 residual = np.linalg.norm(sides - product, axis=0) / np.where(norms > 0, norms, 1.0)
-            return [Solution(preconditioner.inverse_root(found.value), found.status, found.iterations, residual)]
+            return [replace(solution, value=preconditioner.inverse_root(solution.value), residual=residual)]
     return [Solution(np.zeros_like(sides), Status.CONVERGED, 0, np.zeros(sides.shape[1]))]

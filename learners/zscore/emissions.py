@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, diags_array
 from gramline.learners.arrays import Floats
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.linear_algebra.conjugate_gradient import block_conjugate_gradient
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
 from gramline.learners.linear_algebra.refined_cholesky import solve_refined
 from gramline.learners.linear_algebra.sparse_overlaps import overlaps
 from gramline.learners.zscore.compressed_features import CompressedFeatures
@@ -122,7 +122,7 @@ class EmissionSystem:
 
         with one_blas_thread():
             (found,) = block_conjugate_gradient(
-                apply, np.asarray(transposed @ self.sides), tolerance=tolerance, max_iterations=max_iterations
+                apply, np.asarray(transposed @ self.sides), stopping=StoppingRule(tolerance, max_iterations)
             )
         return found.trusted(SYSTEM)
 
@@ -196,8 +196,7 @@ def _preconditioned(scaled: csr_array, weighted: Floats, tolerance: float, max_i
     (found,) = block_conjugate_gradient(
         apply,
         tail_scales * np.asarray(tail_rows @ unexplained(weighted)),
-        tolerance=tolerance,
-        max_iterations=max_iterations,
+        stopping=StoppingRule(tolerance, max_iterations),
         references=references,
     )
     of_tail = tail_scales * found.trusted(SYSTEM)

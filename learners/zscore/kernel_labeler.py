@@ -20,9 +20,16 @@ from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.labels import Labels, decode_labels, encode_labels
-from gramline.learners.linear_algebra.conjugate_gradient import Solve, solve_together, solving
-from gramline.learners.linear_algebra.preconditioner import preconditioned_solving
-from gramline.learners.linear_algebra.solution import Solution, Status, require_converged
+from gramline.learners.linear_algebra.conjugate_gradient import (
+    Solution,
+    Solve,
+    Status,
+    StoppingRule,
+    block_cg_steps,
+    require_converged,
+    solve_together,
+)
+from gramline.learners.linear_algebra.preconditioner import nystrom_cg_steps
 from gramline.learners.operators.checks import check_square
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_number, require_whole_number
@@ -180,7 +187,7 @@ class KernelZScoreLabeler(ChainLabeler):
             parts = np.split(product, np.cumsum([block.shape[1] for block in blocks.values()])[:-1], axis=1)
             return {number: part[running[number].rows] for number, part in zip(blocks, parts, strict=True)}
 
-        for problem, solutions in zip(running, solve_together(apply_all, [p.solving() for p in running]), strict=True):
+        for problem, solutions in zip(running, solve_together(apply_all, [p.cg_steps() for p in running]), strict=True):
             problem.finish(gram, solutions)
 
     def _solver(self) -> tuple[object, ...]:
@@ -188,14 +195,13 @@ class KernelZScoreLabeler(ChainLabeler):
         own = tuple(self._ridges()) if self.preconditioner == "nystrom" else ()
         return self.tolerance, self.max_iterations, self.preconditioner, self.width, own
 
-    def _solving(self, sides: Floats, shifts: Sequence[float]) -> Solve:
+    def _cg_steps(self, sides: Floats, shifts: Sequence[float]) -> Solve:
+        stopping = StoppingRule(self.tolerance, self.max_iterations)
         if self.preconditioner == "nystrom":
-            return preconditioned_solving(
-                sides, shifts[0], rank=int(self.width), tolerance=self.tolerance, max_iterations=self.max_iterations
-            )
+            return nystrom_cg_steps(sides, shifts[0], int(self.width), stopping)
         n_extra = min(int(self.width), len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
         extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
-        return solving(sides, shifts, tolerance=self.tolerance, max_iterations=self.max_iterations, extra_columns=extra)
+        return block_cg_steps(sides, shifts, stopping, extra_columns=extra)
 
     def _solved(self, problem: _Problem, ridge: float, solution: Solution) -> _Solved:
         """The reduced solution for one ridge. G X = n (sides - ridge X) needs no further product."""
@@ -276,10 +282,10 @@ class _Problem:
     def ridges(self) -> list[float]:
         return sorted({ridge for learner in self.learners for ridge in learner._ridges()})
 
-    def solving(self) -> Solve:
+    def cg_steps(self) -> Solve:
         """The solve of all ridges of all learners."""
         n = self.statistics.n_labels
-        return self.learners[0]._solving(n * self.sides, [n * ridge for ridge in self.ridges])
+        return self.learners[0]._cg_steps(n * self.sides, [n * ridge for ridge in self.ridges])
 
     def finish(self, gram: GramOperator, solutions: list[Solution]) -> None:
         by_ridge = dict(zip(self.ridges, solutions, strict=True))

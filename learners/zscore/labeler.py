@@ -18,7 +18,7 @@ from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.linear_algebra.conjugate_gradient import block_conjugate_gradient
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
 from gramline.learners.parameters import is_number, require_whole_number
 from gramline.learners.token_features import (
     Unlabeled,
@@ -214,8 +214,7 @@ class ZScoreLabeler(ChainLabeler):
                 (solution,) = block_conjugate_gradient(
                     lambda block: scaling * found.apply(scaling * block) + diagonal[:, None] * scaling**2 * block,
                     scaling * sides,
-                    tolerance=self.tolerance,
-                    max_iterations=self.max_iterations,
+                    stopping=StoppingRule(self.tolerance, self.max_iterations),
                 )
             solved = scaling * solution.trusted("the Z-score's sampled system")
         return self._finished(found.excess, found.loss_mean, solved, features.shape[1], n)

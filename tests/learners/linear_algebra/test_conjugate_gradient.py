@@ -4,13 +4,15 @@ from tolerances import assert_close
 
 from gramline.learners.errors import ConvergenceError
 from gramline.learners.linear_algebra.conjugate_gradient import (
+    Solution,
+    Status,
+    StoppingRule,
+    block_cg_steps,
     block_conjugate_gradient,
     orthonormal,
     solve_together,
-    solving,
 )
-from gramline.learners.linear_algebra.preconditioner import preconditioned_solving
-from gramline.learners.linear_algebra.solution import Solution, Status
+from gramline.learners.linear_algebra.preconditioner import nystrom_cg_steps
 
 
 def gram(n=60, seed=0, scale=0.3):
@@ -43,13 +45,13 @@ def test_all_shifts_from_one_krylov_space_equal_dense_solves(n_extra):
     matrix, right = gram(), sides()
     extra = sides(width=n_extra, seed=9) if n_extra else None
     counted = Counted(matrix)
-    found = block_conjugate_gradient(counted, right, SHIFTS, tolerance=1e-11, extra_columns=extra)
+    found = block_conjugate_gradient(counted, right, SHIFTS, StoppingRule(1e-11), extra_columns=extra)
     for shift, solution in zip(SHIFTS, found, strict=True):
         assert solution.status is Status.CONVERGED
         assert_close(solution.value, dense(matrix, shift, right))
         assert solution.worst <= 1e-10
     alone = Counted(matrix)
-    block_conjugate_gradient(alone, right, [1e-3], tolerance=1e-11, extra_columns=extra)
+    block_conjugate_gradient(alone, right, [1e-3], StoppingRule(1e-11), extra_columns=extra)
     assert counted.calls == alone.calls, "many shifts take no more products than the hardest alone"
     assert found[0].iterations < found[1].iterations
 
@@ -66,7 +68,7 @@ def test_dependent_and_zero_right_hand_sides():
     right = sides(width=4)
     right[:, 2] = right[:, 0] - 2 * right[:, 1]
     right[:, 3] = 0
-    (found,) = block_conjugate_gradient(Counted(gram()), right, [0.1], tolerance=1e-12)
+    (found,) = block_conjugate_gradient(Counted(gram()), right, [0.1], StoppingRule(1e-12))
     assert_close(found.value, dense(gram(), 0.1, right))
     (nothing,) = block_conjugate_gradient(Counted(gram()), np.zeros((60, 3)), [0.1])
     assert nothing.status is Status.CONVERGED
@@ -77,7 +79,7 @@ def test_an_invariant_space_ends_the_iteration():
     matrix = np.diag([1.0, 2.0, 3.0, 4.0])
     counted = Counted(matrix)
     right = np.eye(4)[:, :2]
-    (found,) = block_conjugate_gradient(counted, right, tolerance=1e-15)
+    (found,) = block_conjugate_gradient(counted, right, stopping=StoppingRule(1e-15))
     assert found.status is Status.CONVERGED
     assert found.iterations <= 2
     assert_close(found.value, right / np.array([1.0, 2.0]))
@@ -88,28 +90,31 @@ def test_singular_but_consistent_gives_the_least_norm():
     factor = random.normal(size=(30, 4))
     matrix = factor @ factor.T
     right = matrix @ random.normal(size=(30, 3))
-    (found,) = block_conjugate_gradient(Counted(matrix), right, tolerance=1e-12)
+    (found,) = block_conjugate_gradient(Counted(matrix), right, stopping=StoppingRule(1e-12))
     assert_close(found.value, np.linalg.pinv(matrix, hermitian=True, rcond=1e-10) @ right)
 
 
 def test_many_columns_more_than_rows():
     matrix, right = gram(n=4), sides(n=4, width=9)
-    (found,) = block_conjugate_gradient(Counted(matrix), right, [0.2], tolerance=1e-12)
+    (found,) = block_conjugate_gradient(Counted(matrix), right, [0.2], StoppingRule(1e-12))
     assert_close(found.value, dense(matrix, 0.2, right))
 
 
 def test_stops_at_the_limit_and_says_so():
-    (found,) = block_conjugate_gradient(Counted(gram()), sides(), [1e-6], max_iterations=2)
+    (found,) = block_conjugate_gradient(Counted(gram()), sides(), [1e-6], StoppingRule(max_iterations=2))
     assert found.status is Status.MAX_ITERATIONS
     assert found.iterations == 2
     missing = sides() - (gram() + 1e-6 * np.eye(60)) @ found.value
     assert_close(found.residual, np.linalg.norm(missing, axis=0) / np.linalg.norm(sides(), axis=0))
-    with pytest.raises(ConvergenceError, match=r"the test did not converge \(max_iterations after 2 .* raise max_iter"):
+    with pytest.raises(
+        ConvergenceError, match=r"^the test did not converge \(max_iterations after 2 .*; raise max_it"
+    ) as error:
         found.trusted("the test")
+    assert (error.value.status, error.value.iterations, error.value.residual) == ("max_iterations", 2, found.worst)
 
 
 def test_easy_shifts_converge_when_hard_ones_do_not():
-    easy, hard = block_conjugate_gradient(Counted(gram()), sides(), [100.0, 1e-9], max_iterations=8)
+    easy, hard = block_conjugate_gradient(Counted(gram()), sides(), [100.0, 1e-9], StoppingRule(max_iterations=8))
     assert easy.status is Status.CONVERGED
     assert hard.status is Status.MAX_ITERATIONS
     assert_close(easy.trusted("the easy one"), easy.value)
@@ -126,7 +131,10 @@ def test_inexact_products_are_noticed():
     """The recursion believes it has converged; the true residual knows better."""
     matrix, random = gram(), np.random.default_rng(3)
     (found,) = block_conjugate_gradient(
-        lambda block: matrix @ block + 1e-4 * random.normal(size=block.shape), sides(), [1.0], tolerance=1e-10
+        lambda block: matrix @ block + 1e-4 * random.normal(size=block.shape),
+        sides(),
+        [1.0],
+        StoppingRule(1e-10),
     )
     assert found.status is not Status.CONVERGED
     assert found.worst > 1e-9
@@ -146,7 +154,11 @@ def test_solves_in_step_share_their_products():
         return {number: matrix @ block for number, block in blocks.items()}
 
     first, second = solve_together(
-        apply_all, [solving(sides(), [0.1], tolerance=1e-11), solving(sides(seed=8), [5.0], tolerance=1e-11)]
+        apply_all,
+        [
+            block_cg_steps(sides(), [0.1], StoppingRule(1e-11)),
+            block_cg_steps(sides(seed=8), [5.0], StoppingRule(1e-11)),
+        ],
     )
     assert_close(first[0].value, dense(matrix, 0.1, sides()))
     assert_close(second[0].value, dense(matrix, 5.0, sides(seed=8)))
@@ -163,15 +175,15 @@ def test_nystrom_preconditioner(rank):
         calls.append(blocks[0].shape[1])
         return {0: matrix @ blocks[0]}
 
-    (solution,) = solve_together(apply_all, [preconditioned_solving(right, 1e-3, rank=rank, tolerance=1e-11)])[0]
+    (solution,) = solve_together(apply_all, [nystrom_cg_steps(right, 1e-3, rank, StoppingRule(1e-11))])[0]
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.value, dense(matrix, 1e-3, right), atol=1e-6 * np.abs(right).max() / 1e-3)
     assert solution.worst < 1e-8
     plain = Counted(matrix)
-    block_conjugate_gradient(plain, right, [1e-3], tolerance=1e-11)
+    block_conjugate_gradient(plain, right, [1e-3], StoppingRule(1e-11))
     assert calls[0] == min(rank, 150)
     assert len(calls) <= plain.calls + 1
-    (zero,) = solve_together(apply_all, [preconditioned_solving(0 * right, 1e-3, rank=rank)])[0]
+    (zero,) = solve_together(apply_all, [nystrom_cg_steps(0 * right, 1e-3, rank)])[0]
     assert not zero.value.any()
 
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from oracles.viterbi import all_paths
 from oracles.zscore import count_features
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog, minimize, nnls
 from sklearn.base import clone
 from zscore_samples import enumerated, example, flat, packed_from
 
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import ConvergenceError, LearnerParameterError
-from gramline.learners.linear_algebra import least_distance as program
-from gramline.learners.linear_algebra.least_distance import least_distance
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import constraints as zscore_constraints
-from gramline.learners.zscore.constraints import Outcome, separate
+from gramline.learners.zscore import path_program
+from gramline.learners.zscore.constraints import Outcome, Separation, separate
 from gramline.learners.zscore.labeler import ZScoreLabeler
+from gramline.learners.zscore.path_program import least_distance
 
 RIDGES = [(1e-3, None), (0.5, 0.1), (0.3, 0.0), (1e-6, 0.4), (1e-6, None)]
 SEPARABLE = [  # lengths, features, labels
@@ -71,7 +71,7 @@ def test_the_optimum_under_all_label_paths(lengths, n_features, n_labels, ridges
     assert reached.min() > 1 - 2e-4
     # Karush-Kuhn-Tucker: C theta is a sum of active constraints with multipliers of at least 0.
     active = constraints[reached < 1 + 1e-3]
-    _, residual = program.nnls(active.T, C @ theta, maxiter=10000)
+    _, residual = nnls(active.T, C @ theta, maxiter=10000)
     assert residual < 1e-3 * np.linalg.norm(C @ theta)
     # and so no other feasible weights have a smaller objective; a generic solver finds the same
     found = minimize(
@@ -118,12 +118,13 @@ def test_repeated_positions_are_one(monkeypatch):
     rows = np.eye(3)[random.integers(3, size=40)]
     labels, _ = viterbi(rows @ random.normal(size=(3, 2)), np.zeros((2, 2)), np.array([0, 20, 40]))
     packed = packed_from(rows, [20, 20], labels, 2)
-    monkeypatch.setattr(zscore_constraints, "LARGEST", 3)
+    monkeypatch.setattr(path_program, "LARGEST", 3)
     model = ZScoreLabeler(constraints="iterative").fit(packed)
     assert model.mistakes_[-1] == 0
-    monkeypatch.setattr(zscore_constraints, "LARGEST", 2)
-    with pytest.raises(LearnerParameterError, match="at most 2 distinct training positions, got 3; use fewer"):
+    monkeypatch.setattr(path_program, "LARGEST", 2)
+    with pytest.raises(LearnerParameterError, match="at most 2 distinct training positions, got 3; use fewer") as error:
         ZScoreLabeler(constraints="iterative").fit(packed)
+    assert error.value.key == "constraints"
 
 
 def test_one_label():
@@ -133,23 +134,33 @@ def test_one_label():
     assert (model.mistakes_, model.n_constraints_) == ([0], 0)
 
 
+def refusal(packed, **settings):
+    """The error of a fit whose constraints have no solution."""
+    with pytest.raises(ConvergenceError) as error:
+        ZScoreLabeler(constraints="iterative", **settings).fit(packed)
+    return error.value
+
+
 def test_sequences_that_contradict_each_other_are_named():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    packed = packed_from(rows, [1, 1, 1], np.array([0, 1, 1]), 2)
-    with pytest.raises(
-        ConvergenceError, match=r"no weights label the training structures 0, 2 \(counted from 0\) right"
-    ):
-        ZScoreLabeler(constraints="iterative").fit(packed)
+    error = refusal(packed_from(rows, [1, 1, 1], np.array([0, 1, 1]), 2))
+    assert (error.status, error.structures) == ("not separable", (0, 2))
+    assert str(error).startswith("no weights label the training structures 0, 2 (counted from 0) right (not separable")
+    assert str(error).endswith("; give features that tell them apart, or use constraints='none'")
     # one sequence of equal tokens: x y x x and x x y x have the same counts
-    alone = packed_from(np.ones((4, 1)), [4], np.array([0, 1, 0, 0]), 2)
-    with pytest.raises(ConvergenceError, match=r"training structures 0 .*give features that tell them apart"):
-        ZScoreLabeler(constraints="iterative").fit(alone)
+    alone = refusal(packed_from(np.ones((4, 1)), [4], np.array([0, 1, 0, 0]), 2))
+    assert (alone.status, alone.structures, alone.advice) == ("not separable", (0,), error.advice)
     # as often this as that: b* = 0
-    even = packed_from(np.ones((3, 1)), [1, 1, 1], np.array([0, 1, 2]), 3)
-    with pytest.raises(
-        ConvergenceError, match=r"no weights label the training structures right .not separable after 0"
-    ):
-        ZScoreLabeler(constraints="iterative").fit(even)
+    even = refusal(packed_from(np.ones((3, 1)), [1, 1, 1], np.array([0, 1, 2]), 3))
+    assert (even.status, even.structures, even.iterations) == ("not separable", (), 0)
+    assert "no weights label the training structures right" in even.problem
+
+
+def test_a_message_names_some_of_many_structures():
+    separation = Separation(np.zeros((9, 2)), np.zeros((2, 2)), Outcome.NOT_SEPARABLE, [3], 9, tuple(range(9)))
+    with pytest.raises(ConvergenceError, match=r"training structures 0, 1, 2, 3, 4, \.\.\. \(counted") as error:
+        separation.require()
+    assert error.value.structures == tuple(range(9))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -167,15 +178,18 @@ def test_random_labels_are_separable_or_refused_as_a_linear_program_says(seed):
 
 def test_rounds_have_an_end():
     packed, _ = separable([6] * 12, 4, 3, seed=2)
-    with pytest.raises(ConvergenceError, match=r"did not converge \(max_rounds after 2 rounds, .*raise max_rounds"):
-        ZScoreLabeler(constraints="iterative", max_rounds=2).fit(packed)
+    error = refusal(packed, max_rounds=2)
+    assert (error.status, error.iterations) == ("max_rounds", 2)
+    assert "the Z-score's constraints did not converge (max_rounds after 2 rounds" in error.problem
+    assert "raise max_rounds" in error.advice
 
 
 def test_a_program_that_gains_nothing_ends(monkeypatch):
     packed, _ = separable([6] * 12, 4, 3, seed=2)
     monkeypatch.setattr(zscore_constraints, "least_distance", lambda gram: (np.full(len(gram), 1.0 / gram.max()), True))
-    with pytest.raises(ConvergenceError, match=r"stagnated after .*rounding is in the way"):
-        ZScoreLabeler(constraints="iterative").fit(packed)
+    error = refusal(packed)
+    assert error.status == "stagnated"
+    assert error.advice.startswith("rounding is in the way")
 
 
 def test_least_distance():
@@ -194,8 +208,8 @@ def test_least_squares_without_an_end_are_an_error(monkeypatch):
     def endless(*_arguments, **_options):
         raise RuntimeError("Maximum number of iterations reached.")
 
-    monkeypatch.setattr(program, "nnls", endless)
-    with pytest.raises(ConvergenceError, match="of 2 constraints came to no end"):
+    monkeypatch.setattr(path_program, "nnls", endless)
+    with pytest.raises(ConvergenceError, match="of 2 constraints did not converge"):
         least_distance(np.eye(2))
 
 

@@ -173,8 +173,10 @@ def test_not_converged_is_a_status_and_trusting_it_an_error():
     model = KernelZScoreLabeler(1e-6, max_iterations=1, preconditioner="none")
     model.fit(DenseGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2]), TRAIN[1])
     assert model.status_ == "max_iterations"
-    with pytest.raises(ConvergenceError, match=r"ridge 1e-06 did not converge.*raise max_iterations"):
+    with pytest.raises(ConvergenceError, match="the kernel Z-score with ridge 1e-06") as error:
         model.predict(linear_cross())
+    assert (error.value.status, error.value.iterations) == ("max_iterations", 1)
+    assert error.value.residual == model.residual_.max()
     with pytest.raises(ConvergenceError, match="did not converge"):
         KernelZScoreLabeler.fit_together([model], DenseGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2]), [TRAIN[1]])
 

@@ -126,8 +126,9 @@ def test_bad_input_is_refused(monkeypatch):
     with pytest.raises(LearnerError, match="labels sequences, but the corpus holds trees"):
         ZScoreLabeler().fit(trees)
     monkeypatch.setattr(zscore_explicit, "HEAD", 1)  # else it is a factorisation
-    with pytest.raises(ConvergenceError, match="max_iterations after 1 iterations"):
+    with pytest.raises(ConvergenceError, match="the Z-score's emission system") as error:
         ZScoreLabeler(solver="cg", max_iterations=1).fit(example([9, 8], 6, 3)[0])
+    assert (error.value.status, error.value.iterations) == ("max_iterations", 1)
     model = ZScoreLabeler().fit(packed)
     with pytest.raises(LabelError, match="'L7', which the model does not know"):
         model.score_paths(packed, [["L0", "L7", "L1"]])
