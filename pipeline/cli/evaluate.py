@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gramline.pipeline.cli.ranking import evaluate_choices, holds_choices
+from gramline.learners.metrics import Evaluation, Score
+from gramline.learners.metrics import evaluate as compare
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.label_columns import first_unknown_label
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
-
-if TYPE_CHECKING:
-    from gramline.learners.metrics import Evaluation, Score
-    from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.models.choices import holds_choices
+from gramline.pipeline.models.load import load_trained
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.predictions import read_predictions
 
 HELP = """Compare predicted labels with those of CORPUS.
 
@@ -51,18 +53,24 @@ def evaluate(
     gold: str | None,
     as_json: bool,
 ) -> None:
-    from gramline.learners.metrics import evaluate as compare
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.models.ranker import is_ranker
-
     require_path(source, "a model that `gramline fit` wrote, or of a file of predictions")
-    if holds_choices(source) if Path(source).is_file() else is_ranker(source):
-        evaluate_choices(source, corpus, gold, as_json)
+    is_file = Path(source).is_file()
+    trained = None if is_file else load_trained(source)
+    if (trained is None and holds_choices(source)) or not isinstance(trained, Model | None):
+        from gramline.pipeline.cli.ranking import evaluate_choices  # parse kernels load for rankers only
+
+        evaluate_choices(trained, source, corpus, gold, as_json)
         return
     if gold is not None:
         raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
     right = Corpus.load(corpus)
-    predicted = predicted_labels(source, right, block_rows, allow_unknown_labels)
+    if trained is None:
+        predicted: list[list[str | None]] = labels_in_file(source, right)
+    else:
+        if not allow_unknown_labels:
+            _refuse_unknown(right, trained.label_names)
+        predicted = [list(labels) for labels in trained.predict(right.without_labels(), block_rows=block_rows)]
+        say_notes(trained.notes)
     result = compare(right.labels, predicted, dummy=None if no_dummy else dummy)
     if as_json:
         say_json({"source": source, "corpus": corpus} | result.to_dict())
@@ -70,40 +78,28 @@ def evaluate(
         say_evaluation(result)
 
 
-def predicted_labels(
-    source: str, gold: Corpus, block_rows: int | None, allow_unknown_labels: bool
-) -> list[list[str | None]]:
-    """Labels from a file of predictions, or from a model."""
-    if Path(source).is_file():
-        from gramline.pipeline.models.predictions import read_predictions
-
-        found = read_predictions(source)
-        for number, (name, right) in enumerate(zip(found.ids, gold.ids, strict=False)):
-            if name is not None and name != right:
-                raise InputError(
-                    f"{source}: prediction {number} is for structure {name!r}, but the corpus has {right!r} there; "
-                    "give the corpus that was labeled"
-                )
-        return [list(labels) for labels in found.labels]
-    from gramline.pipeline.models.model import Model
-
-    model = Model.load(source)
-    if not allow_unknown_labels:
-        _refuse_unknown(gold, model.label_names)
-    predicted = model.predict(gold.without_labels(), block_rows=block_rows)
-    say_notes(model.notes)
-    return [list(labels) for labels in predicted]
+def labels_in_file(path: str, gold: Corpus) -> list[list[str | None]]:
+    """Labels from a file of predictions for these structures."""
+    predictions = read_predictions(path)
+    for number, (name, right) in enumerate(zip(predictions.ids, gold.ids, strict=False)):
+        if name is not None and name != right:
+            raise InputError(
+                f"prediction {number} is for structure {name!r}, but the corpus has {right!r} there",
+                advice="give the corpus that was labeled",
+                path=path,
+            )
+    return [list(labels) for labels in predictions.labels]
 
 
 def _refuse_unknown(gold: Corpus, known: tuple[str, ...]) -> None:
     """A label that cannot be predicted is more often another notation than a hard case."""
-    from gramline.pipeline.corpus.label_columns import first_unknown_label
-
     if found := first_unknown_label(gold.labels, known):
         number, position, label = found
         raise InputError(
-            f"structure {number}, position {position} has the label {label!r}, which the model does not know "
-            f"(it knows {', '.join(known)}); rename it, or give --allow-unknown-labels to count it as a mistake"
+            f"the label {label!r} is unknown to the model (it knows {', '.join(known)})",
+            advice="rename it, or give --allow-unknown-labels to count it as a mistake",
+            structure=number,
+            position=position,
         )
 
 

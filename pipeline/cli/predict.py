@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
-from gramline.pipeline.cli.ranking import predict_choices
 from gramline.pipeline.cli.terminal.input_paths import new_file
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from gramline.pipeline.models.load import load_trained
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.predictions import Predictions, write_predictions
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
 
@@ -46,29 +46,26 @@ def predict(
     probabilities: bool,
     as_json: bool,
 ) -> None:
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.models.model import Model
-    from gramline.pipeline.models.predictions import Predictions, write_predictions
-    from gramline.pipeline.models.ranker import is_ranker
-
     chosen = layout or ("conll" if output and Path(output).suffix in (".conll", ".txt", ".tsv") else "jsonl")
     if probabilities and chosen != "jsonl":
         raise InputError("--probabilities are written as JSON lines only; give --format jsonl, or leave them out")
-    if is_ranker(model):
+    begin = perf_counter()
+    trained = load_trained(model)
+    if not isinstance(trained, Model):
         if probabilities:
             raise InputError(f"{model} is a ranker, which knows no probabilities; leave --probabilities out")
-        predict_choices(model, corpus, output, layout, as_json)
+        from gramline.pipeline.cli.ranking import predict_choices  # parse kernels load for rankers only
+
+        predict_choices(trained, model, corpus, output, layout, as_json)
         return
-    begin = perf_counter()
-    trained = Model.load(model)
     structures = Corpus.load(corpus)
-    known = None
+    table_by_label = None
     if probabilities:
         labels, table = trained.predict_with_proba(structures, block_rows=block_rows)
-        known = by_label(structures.by_structure(table), trained.label_names)
+        table_by_label = by_label(structures.by_structure(table), trained.label_names)
     else:
         labels = trained.predict(structures, block_rows=block_rows)
-    found = Predictions(structures.ids, structures.tokens, labels, known)
+    predictions = Predictions(structures.ids, structures.tokens, labels, table_by_label)
     seconds = perf_counter() - begin
     result = {
         "model": model,
@@ -80,11 +77,11 @@ def predict(
     }
     say_notes(trained.notes)
     if output is not None:
-        write_predictions(found, output, chosen)
+        write_predictions(predictions, output, chosen)
     if as_json:
-        say_json(result if output is not None else result | {"predictions": list(found.records())})
+        say_json(result if output is not None else result | {"predictions": list(predictions.records())})
     elif output is None:
-        for line in found.lines(chosen):
+        for line in predictions.lines(chosen):
             say(line)
     else:
         say(

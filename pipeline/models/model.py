@@ -180,10 +180,11 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """Read a model that `save` wrote."""
-        return load_learner(path, MODEL, cls._from_saved)
+        return load_learner(path, {MODEL: cls.from_saved})
 
     @classmethod
-    def _from_saved(cls, saved: SavedLearner) -> Model:
+    def from_saved(cls, saved: SavedLearner) -> Model:
+        """The model that was saved; its parts are checked against each other."""
         if saved.kernel is not None:
             check_rows(saved.learner, int(saved.kernel.row_lengths(saved.support).sum()))
             check_labels(saved.learner, saved.support)

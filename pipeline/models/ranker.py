@@ -31,8 +31,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.checks import check_forest_arrays, check_hypotheses, check_rows
 from gramline.pipeline.models.model import chosen_structures
 from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
-from gramline.pipeline.storage.groups import open_group
-from gramline.pipeline.storage.kinds import MODEL, RANKER
+from gramline.pipeline.storage.kinds import RANKER
 
 CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes
 
@@ -151,10 +150,11 @@ class Ranker:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ranker:
         """Read a ranker that `save` wrote."""
-        return load_learner(path, RANKER, cls._from_saved)
+        return load_learner(path, {RANKER: cls.from_saved})
 
     @classmethod
-    def _from_saved(cls, saved: SavedLearner) -> Ranker:
+    def from_saved(cls, saved: SavedLearner) -> Ranker:
+        """The ranker that was saved; its parts are checked against each other."""
         learner, kernel, support = saved.learner, saved.kernel, saved.support
         if not isinstance(learner, RankingPerceptron):
             raise LearnerError(f"{learner.name} ranks nothing")
@@ -165,11 +165,6 @@ class Ranker:
         if forest is None:
             check_rows(learner, len(support))
         return cls(learner, kernel, support, forest)
-
-
-def is_ranker(path: str | os.PathLike[str]) -> bool:
-    """Whether a ranker, not a labeler or anything else, was saved at `path`."""
-    return RANKER.holds(open_group(os.fspath(path), MODEL).attrs.asdict())
 
 
 def _forest(learner: RankingPerceptron, support: Packed, kernel: Kernel) -> Forest | None:

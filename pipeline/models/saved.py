@@ -6,7 +6,7 @@ One Zarr group of arrays and JSON attributes; nothing in it can run code, and al
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -57,15 +57,21 @@ def save_learner(path: str | os.PathLike[str], kind: Kind, saved: SavedLearner, 
     write_group(path, attributes, arrays, replaces=SAVED_LEARNERS if overwrite else ())
 
 
-def load_learner(path: str | os.PathLike[str], kind: Kind, make: Callable[[SavedLearner], Made]) -> Made:
-    """What `make` makes of what `save_learner` wrote; whatever does not hang together is one StoreError."""
+def load_learner(path: str | os.PathLike[str], makers: Mapping[Kind, Callable[[SavedLearner], Made]]) -> Made:
+    """What the maker of its kind makes of what `save_learner` wrote; a damaged group is one StoreError.
+
+    A group of none of these kinds is refused as not being of the first of them.
+    """
     url = os.fspath(path)
+    expected = next(iter(makers))
 
     def check(attributes: dict[str, Any], is_sealed: bool | None) -> None:
+        kind = _kind_of(attributes, makers) or expected
         kind.require(url, attributes)
         check_format(url, f"a {kind.name}", attributes.get("version"), READABLE, is_sealed)
 
-    attributes, arrays = read_group(url, check, kind)
+    attributes, arrays = read_group(url, check, expected)
+    kind = _kind_of(attributes, makers) or expected
     sets: dict[str, Arrays] = {}
     for name, array in arrays.items():
         prefix, _, rest = name.partition(".")
@@ -77,6 +83,10 @@ def load_learner(path: str | os.PathLike[str], kind: Kind, make: Callable[[Saved
         support = packed_from_arrays(attributes["support"], sets.pop("support", {}))
         if kernel is not None:
             kernel.check_prepared(support)
-        return make(SavedLearner(learner_from_state(state, learner_arrays), kernel, support, sets))
+        return makers[kind](SavedLearner(learner_from_state(state, learner_arrays), kernel, support, sets))
     except UNREADABLE as error:
         raise StoreError(f"{url} is a damaged {kind.name} ({error}); train it again") from None
+
+
+def _kind_of(attributes: Mapping[str, Any], kinds: Iterable[Kind]) -> Kind | None:
+    return next((kind for kind in kinds if kind.holds(attributes)), None)

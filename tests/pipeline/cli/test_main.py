@@ -76,9 +76,10 @@ def test_version(gramline: Any) -> None:
     assert answer.out.startswith("gramline ")
 
 
-def test_help_does_not_wait_for_the_numerical_libraries() -> None:
+@pytest.mark.parametrize("group", [[], ["gram"]])
+def test_lists_of_commands_do_not_wait_for_the_numerical_libraries(group: list[str]) -> None:
     program = (
-        "import sys; from gramline.pipeline.cli.main import run; run(['gram', 'build', '--help']); "
+        f"import sys; from gramline.pipeline.cli.main import run; run([*{group!r}, '--help']); "
         "heavy = {'numpy', 'numba', 'dask', 'distributed', 'zarr', 'pyarrow', 'rich'} & set(sys.modules); "
         "sys.exit(str(sorted(heavy)) if heavy else 0)"
     )

@@ -182,4 +182,4 @@ def test_refusals_are_one_line(gramline: Any, treebank: Path, candidates: Path) 
     answer = gramline("evaluate", candidates / "bad.jsonl", new)
     assert "has no choice among the" in answer.error
     (candidates / "bad.jsonl").write_text('{"candidate": 0}\n')
-    assert 'line 1: a choice is an object with a "group"' in gramline("evaluate", candidates / "bad.jsonl", new).error
+    assert 'jsonl:1: a choice is an object with a "group"' in gramline("evaluate", candidates / "bad.jsonl", new).error
