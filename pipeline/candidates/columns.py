@@ -30,7 +30,7 @@ class Groups:
         found: dict[Any, list[int]] = {}
         for structure, name in enumerate(_column(corpus, "group")):
             if name is None:
-                raise InputError(f"structure {structure} belongs to no group; give every candidate one")
+                raise InputError("the candidate has no group", advice="give every candidate one", structure=structure)
             found.setdefault(name, []).append(structure)
         return cls(list(found), list(found.values()))
 
@@ -99,13 +99,12 @@ def _numbers(corpus: Corpus, name: str) -> list[float]:
     found = _column(corpus, name)
     for structure, value in enumerate(found):
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise InputError(f"structure {structure}: its {name} must be a number, got {value!r}")
+            raise InputError(f"the {name} must be a number, got {value!r}", structure=structure)
     return [float(value) for value in found]
 
 
 def _column(corpus: Corpus, name: str) -> list[Any]:
     if name not in corpus.table.column_names:
-        raise InputError(
-            f"the corpus has no column {name!r}; `gramline corpus candidates` writes corpora that have one"
-        )
+        advice = "`gramline corpus candidates` writes corpora that have one"
+        raise InputError(f"the corpus has no column {name!r}", advice=advice)
     return corpus.column(name)

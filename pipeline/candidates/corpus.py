@@ -93,7 +93,8 @@ def candidate_corpus(lists: Sequence[CandidateList]) -> Corpus:
         )
     ]
     if not rows:
-        raise InputError("no sentence has a parse; use more trees for the grammar, or a Markov one (horizontal)")
+        advice = "use more trees for the grammar, or a Markov one (horizontal)"
+        raise InputError("no sentence has a parse", advice=advice)
     corpus = Corpus.from_parses([row[2] for row in rows])
     return (
         corpus.with_column("id", [f"{row[0]}.{row[1]}" for row in rows])

@@ -24,7 +24,7 @@ from gramline.pipeline.corpus.label_columns import label_columns, prior_column
 from gramline.pipeline.corpus.links import children_column, edges_column, links_column
 from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked, string_array
 from gramline.pipeline.corpus.pack import PACKED_TYPES, pack
-from gramline.pipeline.corpus.parquet import read_table, write_table
+from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested, productions, single_tree
 from gramline.pipeline.corpus.tokens import TokenColumns, listed
 from gramline.pipeline.corpus.validation import check
@@ -54,13 +54,13 @@ class Corpus:
             if name not in self._table.column_names:
                 raise CorpusError(f"a corpus of {self._kind} needs a column {name!r}")
         if len(self._table) == 0:
-            raise CorpusError("the corpus is empty; it needs at least one structure")
+            raise CorpusError("the corpus is empty", advice="give at least one structure")
         check_types(self._table)
         for name in LIST_COLUMNS:
             column = column_array(self._table, name)
             if column is not None and not np.array_equal(list_offsets(column), self._starts):
                 structure = int(np.flatnonzero(list_offsets(column)[1:] != self._starts[1:])[0])
-                raise CorpusError(f"structure {structure}: the column {name!r} and the tokens differ in length")
+                raise CorpusError(f"the column {name!r} and the tokens differ in length", structure=structure)
 
     # ---- constructors
 
@@ -133,9 +133,8 @@ class Corpus:
             pairs = listed(sentence, index, "a tagged sentence")
             for position, pair in enumerate(pairs):
                 if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(p, str) for p in pair)):
-                    raise CorpusError(
-                        f"structure {index}, position {position}: a tagged word is a pair (word, tag), got {pair!r}"
-                    )
+                    problem = f"a tagged word is a pair (word, tag), got {pair!r}"
+                    raise CorpusError(problem, structure=index, position=position)
             collector.add([word for word, _ in pairs])
             tag_lists.append([tag for _, tag in pairs])
         starts, columns = collector.columns()
@@ -259,7 +258,7 @@ class Corpus:
         """The given structures in the given order; label names stay, so that codes stay."""
         wanted = np.asarray(list(indices), np.int64)
         if (outside := wanted[(wanted < -len(self)) | (wanted >= len(self))]).size:
-            raise CorpusError(f"structure {outside[0]} is out of range; the corpus has {len(self)} structures")
+            raise CorpusError(f"out of range, the corpus has {len(self)} structures", structure=int(outside[0]))
         return type(self)(self._table.take(wanted % len(self)), self._kind, self._label_names)
 
     def split(self, fraction: float = 0.8, seed: int | None = None) -> tuple[Self, Self]:
@@ -286,15 +285,16 @@ class Corpus:
     def with_column(self, name: str, values: Sequence[Any]) -> Self:
         """One more carried column, one value per structure; `id` may be replaced."""
         if name in CONTENT_COLUMNS and name != "id":
-            raise CorpusError(f"the column {name!r} holds the content of the corpus; choose another name")
+            raise CorpusError(f"the column {name!r} holds the content of the corpus", advice="choose another name")
         if len(values) != len(self):
             raise CorpusError(f"the column {name!r} has {len(values)} values for {len(self)} structures")
         try:
             column = string_array(values) if name == "id" else pa.array(values)
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             raise CorpusError(
-                f"structure {_odd_one(values)}: the column {name!r} cannot be kept; give all structures values of one "
-                "kind, valid text or numbers of at most 64 bits"
+                f"the column {name!r} cannot be kept",
+                advice="give all structures values of one kind, valid text or numbers of at most 64 bits",
+                structure=_odd_one(values),
             ) from None
         return type(self)(_replaced(self._table, name, column), self._kind, self._label_names)
 
@@ -312,9 +312,10 @@ class Corpus:
         try:
             corpus = cls(table, description["kind"], description["label_names"])
         except CorpusError as error:
-            raise CorpusError(f"{path}: {error}") from None
+            raise error.at(path=str(path)) from None
         if corpus.fingerprint != description["fingerprint"]:
-            raise CorpusError(f"{path} is damaged: its content does not fit its fingerprint; import the corpus again")
+            problem = f"{path} is damaged: its content does not fit its fingerprint"
+            raise CorpusError(problem, advice=IMPORT_AGAIN)
         return corpus
 
     def show(self) -> dict[str, Any]:

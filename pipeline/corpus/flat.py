@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gramline.kernels.errors import Where
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.names import NONE, ranked
@@ -132,7 +133,7 @@ def _names_of(table: pa.Table, name: str) -> Names | None:
     return None if column is None else coded(column.flatten())
 
 
-def place(starts: Offsets, position: int) -> str:
-    """'structure 3, position 7' of a flat position, counted from 0."""
+def place(starts: Offsets, position: int) -> Where:
+    """Structure and position of a flat position, both counted from 0, as the fields of an error."""
     structure = int(np.searchsorted(starts, position, side="right")) - 1
-    return f"structure {structure}, position {position - int(starts[structure])}"
+    return {"structure": structure, "position": position - int(starts[structure])}

@@ -29,10 +29,12 @@ def import_corpus(
     for key in given:
         if key not in understood:
             option = "--" + key.replace("_", "-")
-            raise InputError(f"{option} means nothing for {chosen} files; leave it out or choose another --format")
+            advice = "leave it out or choose another --format"
+            raise InputError(f"{option} has no effect on {chosen} files", advice=advice)
     require_file(path, f"a {chosen} file")
     if path.endswith(".parquet"):
-        raise InputError(f"{path} is a corpus already; import the file that it was made from")
+        advice = "import the file that it was made from"
+        raise InputError(f"{path} is a corpus already", advice=advice)
     names = None if labels is None else [name.strip() for name in labels.split(",")]
     if like is None or names is not None:
         return reader(path, given, names, like)
@@ -52,11 +54,12 @@ def _conll(path: str, options: dict[str, Any], labels: list[str] | None, trainin
     if features.startswith(TEMPLATE):
         options["template"] = options.pop("features").removeprefix(TEMPLATE)
         if "window" in options:
-            raise InputError("--window means nothing beside a template, which names its neighbours itself")
+            raise InputError("--window has no effect with a template, which names its neighbours itself")
         if training is not None:
             options["keep"] = training.packed().vocabulary.features
     elif "minimum_count" in options:
-        raise InputError("--minimum-count counts the features of a template; give --features template:FILE")
+        advice = "give --features template:FILE"
+        raise InputError("--minimum-count counts the features of a template", advice=advice)
     return read_conll(path, labels=labels, **options)
 
 
@@ -78,7 +81,7 @@ def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _tra
     from gramline.pipeline.corpus.readers.brackets import read_brackets
 
     if labels is not None:
-        raise InputError("parse trees have no labels to order; leave --labels and --like out")
+        raise InputError("parse trees have no labels to order", advice="leave --labels and --like out")
     return read_brackets(path, **options)
 
 

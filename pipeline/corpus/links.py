@@ -26,17 +26,15 @@ def children_column(children: Iterable[Any], starts: Offsets) -> pa.Array[Any]:
         nodes = listed(nodes, structure, "children")
         length = int(starts[structure + 1] - starts[structure])
         if len(nodes) != length:
-            raise CorpusError(
-                f"structure {structure} has {length} positions but {len(nodes)} lists of children; give one per node"
-            )
+            problem = f"{length} positions but {len(nodes)} lists of children"
+            raise CorpusError(problem, advice="give one per node", structure=structure)
         for node, below in enumerate(nodes):
             before = len(targets)
             try:
                 targets.extend(map(index, below))
             except (TypeError, OverflowError):
-                raise CorpusError(
-                    f"structure {structure}, position {node}: children must be a list of node numbers, got {below!r}"
-                ) from None
+                problem = f"children must be a list of node numbers, got {below!r}"
+                raise CorpusError(problem, structure=structure, position=node) from None
             counts.append(len(targets) - before)
     return links_column(starts, np.array(counts, np.int64), np.array(targets, np.int64))
 
@@ -52,14 +50,14 @@ def edges_column(edges: Iterable[Any], starts: Offsets) -> pa.Array[Any]:
         try:
             distinct = sorted({(index(source), index(target)) for source, target in pairs})
         except (TypeError, ValueError):
-            raise CorpusError(
-                f"structure {structure}: edges must be a list of pairs of node numbers (source, target)"
-            ) from None
+            problem = "edges must be a list of pairs of node numbers (source, target)"
+            raise CorpusError(problem, structure=structure) from None
         for source, target in distinct:
             if not (0 <= source < length and 0 <= target < length):
                 raise CorpusError(
-                    f"structure {structure}: the edge ({source}, {target}) is out of range; the structure has {length} "
-                    "positions, counted from 0"
+                    f"the edge ({source}, {target}) is out of range",
+                    advice=f"the structure has {length} positions, counted from 0",
+                    structure=structure,
                 )
             targets.append(target)
             counts[first + source] += 1
@@ -78,5 +76,6 @@ def _one_each(rows: Iterable[Any], starts: Offsets, what: str) -> Sequence[Any]:
         raise CorpusError(f"{what} must be a list with one entry per structure, got {type(rows).__name__}")
     found = rows if isinstance(rows, (list, tuple)) else list(rows)
     if len(found) != len(starts) - 1:
-        raise CorpusError(f"{len(starts) - 1} structures but {what} of {len(found)}; give one entry per structure")
+        problem = f"{len(starts) - 1} structures but {what} of {len(found)}"
+        raise CorpusError(problem, advice="give one entry per structure")
     return found

@@ -46,7 +46,7 @@ def string_array(names: Iterable[str]) -> pa.Array[Any]:
         return pa.array(listed, pa.string())
     except (UnicodeEncodeError, pa.ArrowInvalid):
         broken = next(name for name in listed if any("\ud800" <= letter <= "\udfff" for letter in name))
-        raise CorpusError(f"the name {broken!r} is not valid Unicode text; repair its encoding") from None
+        raise CorpusError(f"the name {broken!r} is not valid Unicode text", advice="repair its encoding") from None
 
 
 def lists(offsets: NDArray[np.int64], values: pa.Array[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array[Any]:

@@ -39,7 +39,8 @@ FEATURE_SET_MARK = "\x1f"  # opens the symbol name of a feature set; no text has
 def pack(flat: FlatCorpus, kind: str, label_names: tuple[str, ...], like: Packed | None) -> Packed:
     """The packed corpus; with `like`, in its vocabulary (extended) and with its labels unless it has none."""
     if like is not None and like.kind != kind:
-        raise CorpusError(f"the corpus holds {kind} but is to be compared with {like.kind}; use corpora of one kind")
+        problem = f"the corpus holds {kind} but is to be compared with {like.kind}"
+        raise CorpusError(problem, advice="use corpora of one kind")
     old = Vocabulary() if like is None else like.vocabulary
     labels = old.labels or label_names
     extra: dict[str, Any] = {}
@@ -184,7 +185,8 @@ def _table(prior: Floats, starts: Offsets, own: tuple[str, ...], wanted: tuple[s
             table[:, code[name]] = prior[:, column]
         elif (heavy := np.flatnonzero(prior[:, column])).size:
             raise CorpusError(
-                f"{place(starts, int(heavy[0]))}: the prior gives weight to label {name!r}, which the training corpus "
-                "does not have; leave that column out and let the rows sum to 1 again"
+                f"the prior gives weight to label {name!r}, which the training corpus does not have",
+                advice="leave that column out and let the rows sum to 1 again",
+                **place(starts, int(heavy[0])),
             )
     return table

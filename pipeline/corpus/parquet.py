@@ -17,6 +17,7 @@ METADATA_KEY = b"gramline.corpus"
 FORMAT_VERSION = 1
 DESCRIPTION_KEYS = ("kind", "label_names", "fingerprint")
 MAGIC = b"PAR1"  # what every Parquet file begins with
+IMPORT_AGAIN = "import the corpus again"
 ADVICE = "give the path of a corpus that `gramline corpus import` or `generate` wrote"
 
 
@@ -39,25 +40,24 @@ def read_table(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """The table and its description; anything else than a corpus file is refused in one line."""
     source = Path(path)
     if not source.is_file():
-        raise CorpusError(f"there is no corpus file at {source}; make one with `gramline corpus import` or `generate`")
+        advice = "make one with `gramline corpus import` or `generate`"
+        raise CorpusError(f"there is no corpus file at {source}", advice=advice)
     try:
         table = pq.ParquetFile(source, page_checksum_verification=True).read()
     except (pa.ArrowException, OSError):
         raise _unreadable(source) from None
     content = (table.schema.metadata or {}).get(METADATA_KEY)
     if content is None:
-        raise CorpusError(f"{source} is not a corpus but a Parquet file of something else; {ADVICE}")
+        raise CorpusError(f"{source} is not a corpus but a Parquet file of something else", advice=ADVICE)
     try:
         description = json.loads(content)
     except ValueError:
         description = None
     if not isinstance(description, dict) or not description.keys() >= {"version", *DESCRIPTION_KEYS}:
-        raise CorpusError(f"{source} is damaged: its description cannot be read; import the corpus again")
+        raise CorpusError(f"{source} is damaged: its description cannot be read", advice=IMPORT_AGAIN)
     if description["version"] != FORMAT_VERSION:
-        raise CorpusError(
-            f"{source} has corpus format {description['version']}, this program reads {FORMAT_VERSION}; "
-            "import the corpus again"
-        )
+        problem = f"{source} has corpus format {description['version']}, this program reads {FORMAT_VERSION}"
+        raise CorpusError(problem, advice=IMPORT_AGAIN)
     return table.replace_schema_metadata(None), description
 
 
@@ -67,8 +67,9 @@ def _unreadable(source: Path) -> CorpusError:
         with source.open("rb") as stream:
             beginning = stream.read(len(MAGIC))
     except OSError as error:
-        return CorpusError(f"cannot read the corpus {source}: {error.strerror or error}; check its permissions")
+        problem = f"cannot read the corpus {source}: {error.strerror or error}"
+        return CorpusError(problem, advice="check its permissions")
     if beginning == MAGIC:
-        return CorpusError(f"{source} is a damaged Parquet file; import the corpus again")
+        return CorpusError(f"{source} is a damaged Parquet file", advice=IMPORT_AGAIN)
     found = "a file that is not Parquet" if beginning else "an empty file"
-    return CorpusError(f"{source} is not a corpus but {found}; {ADVICE}")
+    return CorpusError(f"{source} is not a corpus but {found}", advice=ADVICE)

@@ -23,8 +23,8 @@ _SYMBOL = re.compile(r"[^ \t\r\n()]+")
 _PIECE = re.compile(r"\n|[()]|[^ \t\r\n()]+")  # ASCII white space only: other spaces belong to words
 
 
-def parse_brackets(text: str, source: str = "line ") -> Iterator[tuple[int, Tree]]:
-    """Every tree of a text, with the line it begins on; an error begins with `source` and the line."""
+def parse_brackets(text: str) -> Iterator[tuple[int, Tree]]:
+    """Every tree of a text, with the line it begins on; errors carry the line."""
     line = opened_on = 1
     stack: list[Tree] = []
     for match in _PIECE.finditer(text):
@@ -35,46 +35,51 @@ def parse_brackets(text: str, source: str = "line ") -> Iterator[tuple[int, Tree
             if not stack:
                 opened_on = line
             else:
-                _name_root(stack, source, line)
+                _name_root(stack, line)
             stack.append([])
         elif piece == ")":
             if not stack:
-                raise CorpusError(f"{source}{line}: a closing bracket without an opening one; check the tree before it")
+                problem = "a closing bracket without an opening one"
+                raise CorpusError(problem, advice="check the tree before it", line=line)
             node = stack.pop()
             if not node:
-                raise CorpusError(f"{source}{line}: an empty pair of brackets; a node needs a label")
+                raise CorpusError("an empty pair of brackets", advice="a node needs a label", line=line)
             if stack:
                 stack[-1].append(node)
             else:
                 yield opened_on, node
         elif not stack:
-            raise CorpusError(f"{source}{line}: {shown(piece)} stands outside of all brackets; a tree begins with '('")
+            raise CorpusError(f"{shown(piece)} is outside of all brackets", advice="a tree begins with '('", line=line)
         else:
             stack[-1].append(piece)
     if stack:
-        raise CorpusError(
-            f"{source}{opened_on}: the tree that begins here is not closed; {len(stack)} closing brackets are missing"
-        )
+        advice = f"{len(stack)} closing brackets are missing"
+        raise CorpusError("the tree that begins here is not closed", advice=advice, line=opened_on)
 
 
-def _name_root(stack: list[Tree], source: str, line: int) -> None:
+def _name_root(stack: list[Tree], line: int) -> None:
     if not stack[-1]:
         if len(stack) > 1:
-            raise CorpusError(f"{source}{line}: a node inside the tree has no label; only the outermost may lack one")
+            problem = "a node inside the tree has no label"
+            raise CorpusError(problem, advice="only the outermost may lack one", line=line)
         stack[-1].append(UNNAMED_ROOT)
 
 
 def single_tree(tree: Any, index: int) -> Tree:
     """A tree given as a nested list or as one bracketed string."""
     if isinstance(tree, str):
-        trees = [found for _, found in parse_brackets(tree, f"structure {index}, line ")]
+        try:
+            trees = [found for _, found in parse_brackets(tree)]
+        except CorpusError as error:  # its line counts in the string, not in a file
+            problem = f"line {error.line} of the tree: {error.problem}"
+            raise CorpusError(problem, advice=error.advice, structure=index) from None
         if len(trees) != 1:
-            raise CorpusError(f"structure {index}: one bracketed tree per string, found {len(trees)}")
+            raise CorpusError(f"one bracketed tree per string, found {len(trees)}", structure=index)
         return trees[0]
     if isinstance(tree, tuple):
         return list(tree)
     if not isinstance(tree, list):
-        raise CorpusError(f"structure {index}: a tree is a nested list or a bracketed string, got {tree!r}")
+        raise CorpusError(f"a tree is a nested list or a bracketed string, got {tree!r}", structure=index)
     return tree
 
 
@@ -89,7 +94,8 @@ def productions(tree: Tree, index: int = 0) -> tuple[list[str | None], list[list
         if parent >= 0:
             links[parent].append(position)
         if not node or not isinstance(node[0], str):
-            raise CorpusError(f"structure {index}, node {position}: a tree is a list that begins with its label")
+            problem = "a tree is a list that begins with its label"
+            raise CorpusError(problem, structure=index, position=position)
         right: list[Any] = []
         for child in node[1:]:
             if isinstance(child, str):
@@ -97,10 +103,8 @@ def productions(tree: Tree, index: int = 0) -> tuple[list[str | None], list[list
             elif isinstance(child, (list, tuple)) and child and isinstance(child[0], str):
                 right.append([child[0]])
             else:
-                raise CorpusError(
-                    f"structure {index}, node {position}: a child is a word or a list that begins with a label, "
-                    f"got {type(child).__name__}"
-                )
+                problem = f"a child is a word or a list that begins with a label, got {type(child).__name__}"
+                raise CorpusError(problem, structure=index, position=position)
         names.append(_encode([node[0], *right]) if right else None)
         links.append([])
         stack.extend((child, position) for child in reversed(node[1:]) if not isinstance(child, str))
@@ -139,7 +143,7 @@ def bracketed(tree: Tree) -> str:
             continue
         symbol = item if isinstance(item, str) else item[0]
         if not _SYMBOL.fullmatch(symbol):
-            raise CorpusError(f"the symbol {shown(symbol)} cannot stand in a bracketed tree; use nested lists")
+            raise CorpusError(f"a bracketed tree cannot hold the symbol {shown(symbol)}", advice="use nested lists")
         if isinstance(item, str):
             pieces.append(symbol)
         else:

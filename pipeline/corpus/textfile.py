@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
-from gramline.pipeline.errors import CorpusError, UnknownLabelError
+from gramline.pipeline.errors import CorpusError
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_STRUCTURE = re.compile(r"structure (\d+)")
 LIMIT_BYTES = 1 << 32  # of one text file, all of which is held in memory
 FREE_BYTES, EXPANSION = 1 << 26, 200  # beyond so many bytes, text that gzip made so many times smaller is no text
 PIECE_BYTES = 1 << 22
@@ -24,7 +22,8 @@ def read_lines(path: str | Path) -> list[str]:
     source = Path(path)
     try:
         if source.stat().st_size > LIMIT_BYTES:
-            raise CorpusError(f"{source} expands to more than {LIMIT_BYTES:,} bytes; cut it into several files")
+            problem = f"{source} holds more than {LIMIT_BYTES:,} bytes"
+            raise CorpusError(problem, advice="cut it into several files")
         content = source.read_bytes()
     except (OSError, ValueError) as error:
         if isinstance(error, CorpusError):
@@ -36,7 +35,8 @@ def read_lines(path: str | Path) -> list[str]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise CorpusError(f"{source}:{line}: not UTF-8 text; convert the file to UTF-8") from None
+        advice = "convert the file to UTF-8"
+        raise CorpusError("not UTF-8 text", advice=advice, path=str(source), line=line) from None
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -52,9 +52,10 @@ def _expanded(content: bytes, source: Path) -> bytes:
             while piece := stream.read(PIECE_BYTES):
                 pieces.append(piece)
                 if len(pieces) * PIECE_BYTES > limit + PIECE_BYTES:
-                    raise CorpusError(f"{source} expands to more than {limit:,} bytes; unpack it and look what it is")
+                    problem = f"{source} expands to more than {limit:,} bytes"
+                    raise CorpusError(problem, advice="unpack it and look at what it holds")
     except (OSError, EOFError, zlib.error) as error:
-        raise CorpusError(f"{source} is a damaged gzip file ({error}); fetch it again") from None
+        raise CorpusError(f"{source} is a damaged gzip file ({error})", advice="fetch it again") from None
     return b"".join(pieces)
 
 
@@ -64,8 +65,5 @@ def shown(text: str) -> str:
 
 
 def located(error: CorpusError, path: str | Path, lines: Sequence[int]) -> CorpusError:
-    """The same error with the file and the line on which the structure it names begins."""
-    match = _STRUCTURE.match(str(error))
-    is_placed = match is not None and int(match.group(1)) < len(lines)
-    text = f"{path}:{lines[int(match.group(1))]}: {error}" if match and is_placed else f"{path}: {error}"
-    return UnknownLabelError(text, error.names) if isinstance(error, UnknownLabelError) else CorpusError(text)
+    """The same error with the file, and the line on which its structure begins."""
+    return error.at(path=str(path), line=None if error.structure is None else lines[error.structure])

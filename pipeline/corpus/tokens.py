@@ -23,15 +23,14 @@ from gramline.pipeline.errors import CorpusError
 def listed(structure: Any, index: int, what: str) -> Sequence[Any]:
     """A structure's tokens or labels as a sequence; a bare string is refused since it would fall into characters."""
     if isinstance(structure, str):
-        raise CorpusError(
-            f"structure {index}: {what} must be a list, got the string {structure!r}; give each its own entry"
-        )
+        problem = f"{what} must be a list, got the string {structure!r}"
+        raise CorpusError(problem, advice="give each its own entry", structure=index)
     if isinstance(structure, (list, tuple)):
         return structure
     try:
         return list(structure)
     except TypeError:
-        raise CorpusError(f"structure {index}: {what} must be a list, got {type(structure).__name__}") from None
+        raise CorpusError(f"{what} must be a list, got {type(structure).__name__}", structure=index) from None
 
 
 class TokenColumns:
@@ -52,7 +51,7 @@ class TokenColumns:
         index = len(self._starts) - 1
         tokens = listed(structure, index, "tokens")
         if not tokens:
-            raise CorpusError(f"structure {index} is empty; leave structures without positions out")
+            raise CorpusError("no positions", advice="leave empty structures out", structure=index)
         names: list[str] = []
         values: dict[int, Any] = {}  # by place in `names`; the rest is 1
         for position, token in enumerate(tokens):
@@ -86,9 +85,8 @@ class TokenColumns:
     def _odd_name(self, structure: int, entry: int, name: Any) -> CorpusError:
         counts = np.maximum(self._counts[self._starts[structure] : self._starts[structure + 1]], 0)
         position = int(np.searchsorted(np.cumsum(counts), entry, side="right"))
-        return CorpusError(
-            f"structure {structure}, position {position}: the feature name must be a string, got {name!r}"
-        )
+        problem = f"the feature name must be a string, got {name!r}"
+        return CorpusError(problem, structure=structure, position=position)
 
     def columns(self) -> tuple[Offsets, dict[str, pa.Array[Any]]]:
         """Positions per structure as offsets, and the columns by name."""
@@ -118,8 +116,10 @@ def _names(token: Any, index: int, position: int) -> Sequence[str]:
         return token
     if isinstance(token, (bytes, bytearray)) or not isinstance(token, Iterable):
         raise CorpusError(
-            f"structure {index}, position {position}: a token is a string, a mapping from feature name to value "
-            f"or a collection of feature names, got {token!r}"
+            "a token is a string, a mapping from feature name to value or a collection of feature names, "
+            f"got {token!r}",
+            structure=index,
+            position=position,
         )
     return list(token)
 
@@ -130,14 +130,12 @@ def _numbers(token: Mapping[Any, Any], index: int, position: int) -> dict[str, f
     for name, value in token.items():
         key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, value)
         if key in found:
-            raise CorpusError(f"structure {index}, position {position}: feature {key!r} is given twice")
+            raise CorpusError(f"feature {key!r} is given twice", structure=index, position=position)
         try:
             found[key] = float(number)
         except (TypeError, ValueError, OverflowError):
-            raise CorpusError(
-                f"structure {index}, position {position}: the value of feature {name!r} must be a number or a string, "
-                f"got {value!r}"
-            ) from None
+            problem = f"the value of feature {name!r} must be a number or a string, got {value!r}"
+            raise CorpusError(problem, structure=index, position=position) from None
     return found
 
 

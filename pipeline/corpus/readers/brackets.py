@@ -22,15 +22,16 @@ def read_brackets(path: str | Path, *, strip_functions: bool = False, strip_empt
     """
     trees: list[Tree] = []
     lines: list[int] = []
-    for line, found in parse_brackets("\n".join(read_lines(path)), f"{path}:"):
-        tree = without_empty(found) if strip_empty else found
-        if tree is None:
-            raise CorpusError(f"{path}:{line}: the tree holds nothing but empty elements; remove it")
-        trees.append(without_functions(tree) if strip_functions else tree)
-        lines.append(line)
-    if not trees:
-        raise CorpusError(f"{path} has no trees; expected bracketed trees like (S (NP they) (VP run))")
+    text = "\n".join(read_lines(path))
     try:
+        for line, whole in parse_brackets(text):
+            tree = without_empty(whole) if strip_empty else whole
+            if tree is None:
+                raise CorpusError("the tree holds nothing but empty elements", advice="remove it", line=line)
+            trees.append(without_functions(tree) if strip_functions else tree)
+            lines.append(line)
+        if not trees:
+            raise CorpusError("the file has no trees", advice="expected bracketed trees like (S (NP they) (VP run))")
         return Corpus.from_parses(trees)
     except CorpusError as error:
         raise located(error, path, lines) from None

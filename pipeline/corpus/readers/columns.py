@@ -77,15 +77,15 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False) -> Colu
         if not width:
             width, width_line = len(fields), number
         if len(fields) != width:
-            raise CorpusError(
-                f"{path}:{number}: {len(fields)} columns, but line {width_line} has {width}; every token needs the same"
-            )
+            problem = f"{len(fields)} columns, but line {width_line} has {width}"
+            raise CorpusError(problem, advice="every token needs the same", path=str(path), line=number)
         if len(flat) == starts[-1]:
             lines.append(number)
         flat.append(fields)
     if len(flat) > starts[-1]:
         starts.append(len(flat))
     if not flat:
-        raise CorpusError(f"{path} has no tokens; expected one token per line, blank lines between sentences")
+        advice = "expected one token per line, blank lines between sentences"
+        raise CorpusError(f"{path} has no tokens", advice=advice)
     columns = tuple(tuple(column) for column in zip(*flat, strict=True))
     return ColumnTable(np.array(starts, np.int64), columns, tuple(lines), str(path))

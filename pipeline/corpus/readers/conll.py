@@ -54,7 +54,6 @@ def _without(table: ColumnTable, number: int) -> ColumnTable:
     dropped = number % len(table.columns)
     kept = tuple(column for k, column in enumerate(table.columns) if k != dropped)
     if not kept:
-        raise CorpusError(
-            f"{table.source} has one column and it is the label; read words alone without labels (--no-labels)"
-        )
+        advice = "read words alone without labels (--no-labels)"
+        raise CorpusError(f"{table.source} has one column and it is the label", advice=advice)
     return ColumnTable(table.starts, kept, table.lines, table.source)

@@ -52,10 +52,12 @@ def read_conllu(
     if kind not in ("trees", "sequences"):
         raise CorpusError(f"a dependency file gives trees or sequences, not {kind!r}")
     if features == "token" and len(observation) > 1:
-        raise CorpusError(f"seeing words by {', '.join(observation)} needs a feature set; use features='words'")
+        problem = f"seeing words by {', '.join(observation)} needs a feature set"
+        raise CorpusError(problem, advice="use features='words'")
     sentences = list(_sentences(path))
     if not sentences:
-        raise CorpusError(f"{path} has no sentences; expected CoNLL-U with ten tab-separated columns")
+        advice = "expected CoNLL-U with ten tab-separated columns"
+        raise CorpusError(f"{path} has no sentences", advice=advice)
     starts = offsets_from_lengths([len(sentence.rows) for sentence in sentences])
     rows = [row for sentence in sentences for row in sentence.rows]
     table = ColumnTable(starts, tuple([_value(row, name) or NO_VALUE for row in rows] for name in observation))
@@ -88,13 +90,13 @@ def _sentences(path: str | Path) -> Iterable[Sentence]:
         else:
             row = line.split("\t")
             if len(row) != len(COLUMNS):
-                raise CorpusError(f"{path}:{number}: {len(row)} tab-separated columns, CoNLL-U has {len(COLUMNS)}")
+                problem = f"{len(row)} tab-separated columns, CoNLL-U has {len(COLUMNS)}"
+                raise CorpusError(problem, path=str(path), line=number)
             if "-" in row[0] or "." in row[0]:
                 continue
             if row[0] != str(len(current.rows) + 1):
-                raise CorpusError(
-                    f"{path}:{number}: word number {shown(row[0])} where {len(current.rows) + 1} was expected"
-                )
+                problem = f"word number {shown(row[0])} where {len(current.rows) + 1} was expected"
+                raise CorpusError(problem, path=str(path), line=number)
             current.rows.append(row)
             current.lines.append(number)
 
@@ -130,8 +132,10 @@ def _children(sentence: Sentence, path: str | Path) -> list[list[int]]:
         head = row[COLUMNS.index("HEAD")]
         if not head.isdecimal() or len(head) > 9 or int(head) > len(sentence.rows):
             raise CorpusError(
-                f"{path}:{line}: the head {shown(head)} is not the number of a word of this sentence "
-                f"(0 for a root, at most {len(sentence.rows)})"
+                f"the head {shown(head)} is not the number of a word of this sentence "
+                f"(0 for a root, at most {len(sentence.rows)})",
+                path=str(path),
+                line=line,
             )
         if int(head) > 0:
             children[int(head) - 1].append(node)

@@ -66,7 +66,8 @@ FEATURE_SETS: dict[str, tuple[Attributes | None, int]] = {  # attributes of a wo
 def observe(table: ColumnTable, features: str, window: int | None = None) -> dict[str, Any]:
     """The corpus columns of a feature set: `tokens` with the words and, but for `token`, `features`."""
     if features not in FEATURE_SETS:
-        raise CorpusError(f"there is no feature set {features!r}; choose from {', '.join(FEATURE_SETS)}")
+        advice = f"choose from {', '.join(FEATURE_SETS)}"
+        raise CorpusError(f"there is no feature set {features!r}", advice=advice)
     attributes, default_window = FEATURE_SETS[features]
     reach = default_window if window is None else window
     if reach < 0:

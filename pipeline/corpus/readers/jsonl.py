@@ -35,13 +35,13 @@ def read_jsonl(path: str | Path, *, labels: Iterable[str] | None = None) -> Corp
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise CorpusError(f"{path}:{number}: not a JSON object ({error})") from None
+            raise CorpusError(f"not a JSON object ({error})", path=str(path), line=number) from None
         if not isinstance(record, dict):
-            raise CorpusError(f"{path}:{number}: expected a JSON object with the key 'tokens'")
+            raise CorpusError("expected a JSON object with the key 'tokens'", path=str(path), line=number)
         records.append(record)
         lines.append(number)
     if not records:
-        raise CorpusError(f"{path} is empty; expected one JSON object per line")
+        raise CorpusError(f"{path} is empty", advice="expected one JSON object per line")
     try:
         return _corpus(records, labels)
     except CorpusError as error:
@@ -56,9 +56,10 @@ def _corpus(records: list[dict[str, Any]], labels: Iterable[str] | None) -> Corp
     kind = _kind(records[0])
     for index, record in enumerate(records):
         if _kind(record) != kind:
-            raise CorpusError(f"structure {index} is of kind {_kind(record)}, the first is {kind}; keep kinds apart")
+            problem = f"the structure is of kind {_kind(record)}, the first is {kind}"
+            raise CorpusError(problem, advice="keep kinds apart", structure=index)
         if kind != "parses" and not isinstance(record.get("tokens"), list):
-            raise CorpusError(f"structure {index}: the key 'tokens' must hold a list")
+            raise CorpusError("the key 'tokens' must hold a list", structure=index)
     if kind == "parses":
         corpus = Corpus.from_parses(record["tree"] for record in records)
     else:
@@ -76,7 +77,8 @@ def _corpus(records: list[dict[str, Any]], labels: Iterable[str] | None) -> Corp
         has_prior = any("prior" in record for record in records)
         if has_prior and not has_labels and labels is None:
             index = next(number for number, record in enumerate(records) if "prior" in record)
-            raise CorpusError(f"structure {index}: a prior needs labels to name its columns; give 'labels' as well")
+            problem = "a prior needs labels to name its columns"
+            raise CorpusError(problem, advice="give 'labels' as well", structure=index)
         y = [record.get("labels") for record in records] if has_labels else None
         prior = [record.get("prior") for record in records] if has_prior else None
         corpus = Corpus.assembled(kind, starts, columns, y, prior, labels)
@@ -85,9 +87,8 @@ def _corpus(records: list[dict[str, Any]], labels: Iterable[str] | None) -> Corp
     for name in dict.fromkeys(key for record in records for key in record if key not in _OWN_KEYS):
         if any("\ud800" <= letter <= "\udfff" for letter in name):
             index = next(number for number, record in enumerate(records) if name in record)
-            raise CorpusError(
-                f"structure {index}: the key {shown(name)} is not valid Unicode text; repair its encoding"
-            )
+            problem = f"the key {shown(name)} is not valid Unicode text"
+            raise CorpusError(problem, advice="repair its encoding", structure=index)
         corpus = corpus.with_column(name, [record.get(name) for record in records])
     return corpus
 
@@ -97,7 +98,7 @@ def _words(record: dict[str, Any], index: int) -> list[str] | None:
     if words is None:
         return None
     if not isinstance(words, list) or len(words) != len(record["tokens"]):
-        raise CorpusError(f"structure {index}: 'words' must hold one word per token")
+        raise CorpusError("'words' must hold one word per token", structure=index)
     return [str(word) for word in words]
 
 

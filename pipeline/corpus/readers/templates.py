@@ -60,20 +60,19 @@ class FeatureTemplate:
             elif line[0] == "U":
                 rest = _MACRO.sub("", line)
                 if "%" in rest:
-                    raise CorpusError(
-                        f"{source}:{number}: cannot read the macro in {shown(line)}; write %x[row,column]"
-                    )
+                    problem = f"cannot read the macro in {shown(line)}"
+                    raise CorpusError(problem, advice="write %x[row,column]", path=source, line=number)
                 pieces = _MACRO.split(line)
                 macros = tuple(zip(map(_whole, pieces[1::3]), map(_whole, pieces[2::3]), strict=True))
                 if any(abs(row) > FARTHEST or column > FARTHEST for row, column in macros):
-                    raise CorpusError(
-                        f"{source}:{number}: {shown(line)} reaches farther than {FARTHEST} rows or columns"
-                    )
+                    problem = f"{shown(line)} reaches farther than {FARTHEST} rows or columns"
+                    raise CorpusError(problem, path=source, line=number)
                 patterns.append(Pattern(tuple(pieces[::3]), macros))
             else:
-                raise CorpusError(f"{source}:{number}: a template line begins with U, B or #, got {shown(line)}")
+                problem = f"a template line begins with U, B or #, got {shown(line)}"
+                raise CorpusError(problem, path=source, line=number)
         if not patterns:
-            raise CorpusError(f"{source}: the template has no U line, so it gives no features")
+            raise CorpusError("the template has no U line, so it gives no features", path=source)
         return cls(tuple(patterns), bigram)
 
     def expand(self, table: ColumnTable) -> tuple[Features, list[str], Offsets]:

@@ -114,7 +114,7 @@ def test_other_formats(gramline: Any, tmp_path: Path, name: str, text: str, opti
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--strip-empty"], "--strip-empty means nothing for conll files"),
+        (["--strip-empty"], "--strip-empty has no effect on conll files"),
         (["--minimum-count", "2"], "--minimum-count counts the features of a template"),
         (["--features", "spellings"], "there is no feature set 'spellings'"),
         (["--features", "template:nowhere"], "cannot read nowhere"),

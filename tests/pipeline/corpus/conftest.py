@@ -1,9 +1,11 @@
-"""Where the real data sets are, if they are."""
+"""Files to read, what a refusal must say, and where the real data sets are."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+from gramline.pipeline.errors import CorpusError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -15,6 +17,22 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data sets at {folder}; set GRAMLINE_DATA to the folder that holds them")
     return folder
+
+
+@pytest.fixture
+def refused():
+    """Asserts that reading a file fails with this problem at this (line, structure, position) of it."""
+
+    def refused(read, path, place, problem):
+        with pytest.raises(CorpusError) as caught:
+            read(path)
+        error = caught.value
+        assert (error.line, error.structure, error.position) == place
+        assert problem in error.problem
+        assert error.path == str(path) or (error.path is None and error.line is None)
+        assert "\n" not in str(error)
+
+    return refused
 
 
 @pytest.fixture

@@ -81,8 +81,9 @@ def test_prior_columns_follow_the_labels_of_like():
     test = Corpus.from_sequences([["a"]], prior=[[[0.25, 0.75]]], labels=["X", "Y"])
     assert test.packed(like=train.packed()).table.tolist() == [[0.75, 0.0, 0.25]]
     assert test.packed().table.tolist() == [[0.25, 0.75]]
-    with pytest.raises(CorpusError, match=r"^structure 0, position 0: the prior gives weight to label 'X', which"):
+    with pytest.raises(CorpusError, match="the prior gives weight to label 'X', which") as caught:
         test.packed(like=Corpus.from_sequences([["a"]], labels=["Y"]).packed())
+    assert (caught.value.structure, caught.value.position) == (0, 0)
 
 
 def test_kinds_do_not_meet():
@@ -188,8 +189,9 @@ def test_selecting_keeps_label_names():
     assert (part.ids, part.labels, part.label_names) == (["2", "0"], [[None], ["X"]], ["X", "Y", "Z"])
     assert part.packed().vocabulary.symbols == ("a", "d")
     assert corpus.select([-1]).tokens == [["d"]]
-    with pytest.raises(CorpusError, match="structure 3 is out of range; the corpus has 3 structures"):
+    with pytest.raises(CorpusError, match="out of range, the corpus has 3 structures") as caught:
         corpus.select([0, 3])
+    assert caught.value.structure == 3
 
 
 def test_splitting():

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from gramline.pipeline.corpus.textfile import located, read_lines
-from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.errors import CorpusError, UnknownLabelError
 
 
 def test_only_line_feeds_end_a_line(write):
@@ -22,8 +22,9 @@ def test_gzip_is_recognized_by_its_content(write):
 
 
 def test_what_cannot_be_read(write, tmp_path):
-    with pytest.raises(CorpusError, match=r"t:3: not UTF-8 text; convert the file to UTF-8"):
+    with pytest.raises(CorpusError, match="not UTF-8 text; convert the file to UTF-8") as caught:
         read_lines(write("t", b"a\nb\n\xe9t\xe9\n"))
+    assert caught.value.line == 3
     with pytest.raises(CorpusError, match=r"cannot read .*absent: No such file or directory"):
         read_lines(tmp_path / "absent")
     with pytest.raises(CorpusError, match=r"cannot read .*: Is a directory"):
@@ -31,6 +32,10 @@ def test_what_cannot_be_read(write, tmp_path):
 
 
 def test_errors_are_located():
-    assert str(located(CorpusError("structure 1, position 0: bad"), "f", [1, 7])) == "f:7: structure 1, position 0: bad"
-    assert str(located(CorpusError("structure 5 is bad"), "f", [1, 7])) == "f: structure 5 is bad"
+    error = located(CorpusError("bad", structure=1, position=0), "f", [1, 7])
+    assert (error.path, error.line) == ("f", 7)
+    assert str(error) == "f:7: structure 1, position 0: bad"
     assert str(located(CorpusError("all is bad"), "f", [1])) == "f: all is bad"
+    labels = located(UnknownLabelError("bad", ("X",), structure=0), "f", [1])
+    assert isinstance(labels, UnknownLabelError)
+    assert labels.names == ("X",)

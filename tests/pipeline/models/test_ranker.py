@@ -148,9 +148,9 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     plain = Corpus.from_parses(train.trees)
     with pytest.raises(InputError, match="no column 'group'; `gramline corpus candidates`"):
         ranker.choose(plain)
-    with pytest.raises(InputError, match="structure 1 belongs to no group"):
+    with pytest.raises(InputError, match=r"^structure 1: the candidate has no group; give every candidate one$"):
         Groups.of(plain.with_column("group", [0, None, *range(18)]))
-    with pytest.raises(InputError, match="structure 2: its score must be a number, got None"):
+    with pytest.raises(InputError, match="structure 2: the score must be a number, got None"):
         Groups.of(train).correct_first(train.with_column("score", [0.1, 0.2, None, *[0.5] * 17]))
     ranker.save(tmp_path / "ranker.zarr")
     with pytest.raises(StoreError, match="exists already"):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from gramline.pipeline.corpus import Corpus, read_brackets
 from gramline.pipeline.corpus.parses import bracketed, nested, parse_brackets, productions, words
 from gramline.pipeline.corpus.readers.brackets import plain_label
-from gramline.pipeline.errors import CorpusError
 
 symbols = st.text(st.sampled_from('aB-"[\u3000é'), min_size=1, max_size=3)
 trees = st.recursive(
@@ -55,20 +54,29 @@ def test_plain_labels():
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "options", "place", "problem"),
     [
-        ("", {}, "t has no trees"),
-        ("(S a)\n(S (A b)\n", {}, "t:2: the tree that begins here is not closed; 1 closing brackets are missing"),
-        ("(S a)\n(S b))\n", {}, "t:2: a closing bracket without an opening one"),
-        ("(S a)\nb\n", {}, "t:2: 'b' stands outside of all brackets"),
-        ("(S\n ())", {}, "t:2: an empty pair of brackets"),
-        ("(S\n ((A b)))", {}, "t:2: a node inside the tree has no label"),
-        ("(S a)\n(S (-NONE- *))\n", {"strip_empty": True}, "t:2: the tree holds nothing but empty elements"),
+        ("", {}, (None, None, None), "the file has no trees"),
+        (
+            "(S a)\n(S (A b)\n",
+            {},
+            (2, None, None),
+            "the tree that begins here is not closed",
+        ),
+        ("(S a)\n(S b))\n", {}, (2, None, None), "a closing bracket without an opening one"),
+        ("(S a)\nb\n", {}, (2, None, None), "'b' is outside of all brackets"),
+        ("(S\n ())", {}, (2, None, None), "an empty pair of brackets"),
+        ("(S\n ((A b)))", {}, (2, None, None), "a node inside the tree has no label"),
+        (
+            "(S a)\n(S (-NONE- *))\n",
+            {"strip_empty": True},
+            (2, None, None),
+            "the tree holds nothing but empty elements",
+        ),
     ],
 )
-def test_refused(write, text, options, message):
-    with pytest.raises(CorpusError, match=message):
-        read_brackets(write("t", text), **options)
+def test_refused(write, refused, text, options, place, problem):
+    refused(lambda path: read_brackets(path, **options), write("t", text), place, problem)
 
 
 def test_deep_trees(write):

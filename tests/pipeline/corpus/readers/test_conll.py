@@ -41,23 +41,35 @@ def test_choice_of_labels(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "options", "place", "problem"),
     [
-        ("a X\nb\n", {}, r"t:2: 1 columns, but line 1 has 2"),
-        ("a X\n\nb Y Z\n", {}, r"t:3: 3 columns, but line 1 has 2"),
-        ("", {}, "t has no tokens"),
-        ("\n\n", {}, "t has no tokens"),
-        ("a X\n", {"label_column": 2}, "t has 2 columns; there is no column 2"),
-        ("X\n", {}, "t has one column and it is the label"),
+        ("a X\nb\n", {}, (2, None, None), "1 columns, but line 1 has 2"),
+        ("a X\n\nb Y Z\n", {}, (3, None, None), "3 columns, but line 1 has 2"),
+        ("", {}, (None, None, None), "t has no tokens"),
+        ("\n\n", {}, (None, None, None), "t has no tokens"),
+        ("a X\n", {"label_column": 2}, (None, None, None), "t has 2 columns; there is no column 2"),
+        ("X\n", {}, (None, None, None), "t has one column and it is the label"),
         (
             "a X\n\nb Y\n",
             {"labels": ["X"]},
-            r"t:3: structure 1, position 0: the label 'Y' is not among the given labels",
+            (3, 1, 0),
+            "the label 'Y' is not among the given labels",
         ),
-        ("a X\n", {"features": "nonsense"}, "there is no feature set 'nonsense'; choose from token, words, spelling"),
-        ("a X\n", {"features": "words", "window": -1}, "the window of a feature set is 0 or more neighbours, got -1"),
+        ("a X\n", {"features": "nonsense"}, (None, None, None), "there is no feature set 'nonsense'"),
+        (
+            "a X\n",
+            {"features": "words", "window": -1},
+            (None, None, None),
+            "the window of a feature set is 0 or more neighbours, got -1",
+        ),
     ],
 )
-def test_refused(write, text, options, message):
-    with pytest.raises(CorpusError, match=message):
-        read_conll(write("t", text), **options)
+def test_refused(write, refused, text, options, place, problem):
+    refused(lambda path: read_conll(path, **options), write("t", text), place, problem)
+
+
+def test_the_sentence_names_the_file_the_line_and_the_position(write):
+    path = write("t", "a X\n\nb Y\n")
+    with pytest.raises(CorpusError) as caught:
+        read_conll(path, labels=["X"])
+    assert str(caught.value).startswith(f"{path}:3: structure 1, position 0: the label 'Y' is not among the given")

@@ -47,16 +47,15 @@ def test_a_template_file(write):
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "place", "problem"),
     [
-        (["X00:%x[0,0]"], "template:1: a template line begins with U, B or #, got 'X00"),
-        (["# c", "U00:%x[0]"], r"template:2: cannot read the macro in 'U00:%x\[0\]'"),
-        (["B"], "template: the template has no U line"),
+        (["X00:%x[0,0]"], (1, None, None), "a template line begins with U, B or #, got 'X00"),
+        (["# c", "U00:%x[0]"], (2, None, None), "cannot read the macro in 'U00:%x[0]'"),
+        (["B"], (None, None, None), "the template has no U line"),
     ],
 )
-def test_refused_templates(lines, message):
-    with pytest.raises(CorpusError, match=message):
-        FeatureTemplate.parse(lines)
+def test_refused_templates(refused, lines, place, problem):
+    refused(lambda path: FeatureTemplate.parse(lines, str(path)), "template", place, problem)
 
 
 def test_a_column_that_is_not_there(write):
