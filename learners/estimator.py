@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from importlib import import_module
 from inspect import Parameter, signature
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,11 +98,22 @@ class Learner(Estimator):
     """
 
     name: ClassVar[str]  # its key in the catalogue
-    learns_from: ClassVar[Literal["gram", "corpus", "groups"]] = (
-        "gram"  # fit(gram, labels), fit(corpus), fit(gram, groups)
-    )
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
+
+    @property
+    def reads_corpus(self) -> bool:
+        """Whether it learns and predicts from a corpus, fit(corpus), rather than from a Gram matrix."""
+        return False
+
+    @property
+    def round_limit(self) -> int:
+        """Most passes over the training data, or iterations, that `fit` makes; 0 where nothing limits them."""
+        return 0
+
+    def traces(self) -> dict[str, list[float]]:
+        """How the training went, by what is counted: one number per round, sweep or iteration."""
+        return {}
 
     def notes(self) -> list[str]:
         """What a user should know of the training and of the last prediction, one sentence each; mostly nothing."""

@@ -19,13 +19,15 @@ from gramline.learners.estimator import Learner
 from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.operators.checks import check_cross
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.token_features import label_names, packed_sequences
+from gramline.learners.token_features import Unlabeled, label_names, packed_sequences
 
 Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads
 
 
 class ChainLabeler(Learner):
     """score(x, y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]; predicts the best path."""
+
+    unlabeled: Unlabeled  # what `fit` does with structures that lack a label somewhere
 
     transition_: Floats  # T, [previous][current]
     label_names_: tuple[str, ...]

@@ -13,7 +13,6 @@ from gramline.kernels.packing import MISSING
 from gramline.learners.arrays import Matrix
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
-from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.covariance import (
     ExactCovariance,
     distinct_features,
@@ -36,6 +35,7 @@ from gramline.learners.gaussian_process.parameters import check_parameters, name
 from gramline.learners.gaussian_process.prediction import Couplings, ExactPosterior, LocalPosterior, Refinement, refine
 from gramline.learners.gaussian_process.scale_search import ScaleSearch
 from gramline.learners.gaussian_process.training import Progress, maximise
+from gramline.learners.kinds import GramLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.linear_algebra.cholesky import Factor
 from gramline.learners.operators.checks import check_cross, check_square
@@ -44,7 +44,7 @@ from gramline.learners.operators.operator import DenseGram, GramOperator
 LARGEST_VARIANCE = 1e100
 
 
-class GaussianProcessLabeler(Learner):
+class GaussianProcessLabeler(GramLearner):
     """p(y_t | neighbours) = softmax over q of f_q(t) + sum_d f_d[nb_d(t), q], local f_q ~ GP(0, scale_q K).
 
     Trained by maximising a variational bound of the pseudo-likelihood; it never decreases along `elbo_trace_`.
@@ -131,7 +131,7 @@ class GaussianProcessLabeler(Learner):
         # Moments of the last cross Gram: labels and probabilities of the same one cost one factorisation per label.
         self._last: tuple[weakref.ref[GramOperator], tuple[str, float], tuple[Matrix, Matrix | None]] | None = None
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> GaussianProcessLabeler:
+    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
         offsets = check_parameters(self.get_params())
         self._forget()
@@ -223,6 +223,9 @@ class GaussianProcessLabeler(Learner):
             return means, None
         assert cross.col_diagonal is not None
         return means, local.variances(cross, cross.col_diagonal, weights)
+
+    def traces(self) -> dict[str, list[float]]:
+        return {"bound": [float(bound) for bound in self.elbo_trace_]}
 
     def notes(self) -> list[str]:
         found = []

@@ -6,7 +6,7 @@ E[guess_k] -= f_k at every position, transitions alike.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores, is_gram
 from gramline.learners.chains.ties import size_column
 from gramline.learners.errors import LearnerError
+from gramline.learners.kinds import CorpusLearner, GramLearner
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.checks import check_square
 from gramline.learners.operators.operator import GramOperator
@@ -32,7 +33,7 @@ from gramline.learners.token_features import (
 )
 
 
-class HiddenMarkovPerceptron(ChainLabeler):
+class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
 
     Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
@@ -61,9 +62,16 @@ class HiddenMarkovPerceptron(ChainLabeler):
         self.unlabeled = unlabeled
 
     @property
-    def learns_from(self) -> Literal["gram", "corpus", "groups"]:  # type: ignore[override]
+    def reads_corpus(self) -> bool:
         """A Gram in the dual form, else a corpus."""
-        return "gram" if self.dual else "corpus"
+        return not self.dual
+
+    @property
+    def round_limit(self) -> int:
+        return self.rounds
+
+    def traces(self) -> dict[str, list[float]]:
+        return {"mistakes": [float(count) for count in self.mistakes_]}
 
     def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
         """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""

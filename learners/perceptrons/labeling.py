@@ -7,26 +7,24 @@ block that made at least one mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.learners.arrays import Matrix
 from gramline.learners.chains.ties import TIE, size_column
-from gramline.learners.estimator import Learner
+from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.checks import check_cross, check_square
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.perceptrons.labeling_training import Training, run_round
 
-Progress = Callable[[int, int], None]  # called after every round with its number, from 1, and its mistakes
 
-
-class LabelingPerceptron(Learner):
+class LabelingPerceptron(SharedPassLearner):
     """S[t, b] = P(b|t) * sum_s G(s, t) (W ky)[s, b],  W = A o P;  predict the lowest argmax over b.
 
     A mistake at t adds 1 to A[t, right] and takes 1 from A[t, guess]; the very next position sees it.
@@ -57,7 +55,7 @@ class LabelingPerceptron(Learner):
         self.average = average
         self.early_stop = early_stop
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> LabelingPerceptron:
+    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
         self._check(gram)
         codes, names = encode_labels(gram, labels)
@@ -70,7 +68,7 @@ class LabelingPerceptron(Learner):
         return self._finish(gram, names, training, mistakes)
 
     @classmethod
-    def fit_together(
+    def fit_many(
         cls,
         learners: Sequence[LabelingPerceptron],
         gram: GramOperator,
@@ -107,6 +105,16 @@ class LabelingPerceptron(Learner):
         parts = np.split(sums, ends[:-1], axis=1)
         return [learner._decided(gram, part) for learner, part in zip(learners, parts, strict=True)]
 
+    def pass_columns(self, n_labels: int) -> int:
+        return n_labels + 1  # scores, and their magnitude
+
+    @property
+    def round_limit(self) -> int:
+        return self.rounds
+
+    def traces(self) -> dict[str, list[float]]:
+        return {"mistakes": [float(count) for count in self.mistakes_]}
+
     def _check(self, gram: GramOperator) -> None:
         require_whole_number(self.rounds, "rounds")
         require_flag(self.average, "average")
@@ -116,9 +124,7 @@ class LabelingPerceptron(Learner):
     def _is_done(self, mistakes: list[int]) -> bool:
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
 
-    def _finish(
-        self, gram: GramOperator, names: tuple[str, ...], training: Training, mistakes: list[int]
-    ) -> LabelingPerceptron:
+    def _finish(self, gram: GramOperator, names: tuple[str, ...], training: Training, mistakes: list[int]) -> Self:
         self.alpha_ = training.alpha.copy()
         self.average_alpha_ = training.average(int(self.rounds))
         self.mistakes_ = list(mistakes)

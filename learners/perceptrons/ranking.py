@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.chains.ties import TIE, size_column
 from gramline.learners.errors import LearnerError
-from gramline.learners.estimator import Learner
+from gramline.learners.kinds import Groups, RankingLearner
 from gramline.learners.operators.checks import check_rows, check_square
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.perceptrons.candidate_groups import (
-    Groups,
     batches_within_blocks,
     batches_within_size,
     blocks_of,
@@ -31,7 +30,7 @@ BATCH_BLOCKS = 2  # two, because a group may stand across the border of two bloc
 SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates held at once while voting
 
 
-class RankingPerceptron(Learner):
+class RankingPerceptron(RankingLearner):
     """F(x) = sum_ij a_ij (K(x_i0, x) - K(x_ij, x)); a group's candidate of the highest F is chosen.
 
     Training: for every group i and candidate j >= 1 in order, unless F(x_i0) > F(x_ij) strictly, a_ij += 1. Every
@@ -41,7 +40,6 @@ class RankingPerceptron(Learner):
     """
 
     name: ClassVar[str] = "ranking-perceptron"
-    learns_from = "groups"
     row_arrays: ClassVar[tuple[str, ...]] = ("weights_", "average_weights_")
 
     weights_: NDArray[np.int64]  # shape (n_rows,); F(x) = sum_s weights_[s] K(s, x)
@@ -55,7 +53,7 @@ class RankingPerceptron(Learner):
         self.vote = vote
         self.average = average
 
-    def fit(self, gram: GramOperator, groups: Groups) -> RankingPerceptron:
+    def fit(self, gram: GramOperator, groups: Groups) -> Self:
         """Train on a square Gram; `groups` are candidates of one sentence each, the correct one first.
 
         Either group sizes, for rows that stand in order, or the row numbers of each group.

@@ -19,6 +19,7 @@ from gramline.learners.chains.labeler import ChainLabeler, cross_scores
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import (
     Solution,
@@ -44,7 +45,7 @@ CANCELLED = 1e-3  # scores this small beside what they are a difference of are c
 ROUNDING = 1e-12  # of sums, relative to the sum of absolute values
 
 
-class KernelZScoreLabeler(ChainLabeler):
+class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
     """A = (G / n + ridge)^-1 (Yc - (s_in u^T + s_out v^T) / n^2), emission scores G(new, train) A.
 
     The Z-score reads the plain kernel G between positions: priors and label kernel of the Gram play no part.
@@ -99,8 +100,13 @@ class KernelZScoreLabeler(ChainLabeler):
         return self
 
     @classmethod
-    def fit_together(
-        cls, learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]
+    def fit_many(
+        cls,
+        learners: Sequence[KernelZScoreLabeler],
+        gram: GramOperator,
+        label_sets: Sequence[Labels],
+        *,
+        progress: Progress | None = None,  # noqa: ARG003 - a solve has no rounds and no mistakes
     ) -> list[list[list[str]]]:
         """Fit every learner on its own labels and predict all rows with it, reading each tile once for all of them.
 
@@ -116,6 +122,13 @@ class KernelZScoreLabeler(ChainLabeler):
             decode_labels(viterbi(scores[:, first:last], learner.transition_, starts)[0], learner.label_names_, lengths)
             for learner, first, last in zip(learners, ends[:-1], ends[1:], strict=True)
         ]
+
+    def pass_columns(self, n_labels: int) -> int:
+        return max(n_labels + 1, self.width)
+
+    @property
+    def round_limit(self) -> int:
+        return self.max_iterations
 
     @property
     def path_(self) -> list[Self]:

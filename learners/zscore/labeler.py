@@ -17,6 +17,7 @@ from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.kinds import CorpusLearner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
 from gramline.learners.parameters import is_number, require_whole_number
@@ -41,7 +42,7 @@ Constraints = Literal["none", "iterative"]
 DENSE_UNKNOWNS = 4000  # D n + n^2 above which the covariance is not formed
 
 
-class ZScoreLabeler(ChainLabeler):
+class ZScoreLabeler(ChainLabeler, CorpusLearner):
     """theta = (C* + ridge)^-1 b*; `transition_ridge` is that of the transition weights, None for the same.
 
     loss="hamming": minimise var(theta . phi + l) / 2 subject to theta . b* - mean loss >= 1.
@@ -58,7 +59,6 @@ class ZScoreLabeler(ChainLabeler):
     """
 
     name: ClassVar[str] = "zscore"
-    learns_from: ClassVar[Literal["gram", "corpus", "groups"]] = "corpus"
 
     emission_: Floats  # shape (n_labels, n_features)
     z_: float  # Z of the model on its training set, exact moments
@@ -99,11 +99,11 @@ class ZScoreLabeler(ChainLabeler):
 
     def fit(self, corpus: Packable | Packed) -> Self:
         """Train on labeled sequences with features."""
-        self.fit_alike([self], corpus)
+        self.fit_many([self], corpus)
         return self
 
     @staticmethod
-    def fit_alike(learners: Sequence[ZScoreLabeler], corpus: Packable | Packed) -> None:
+    def fit_many(learners: Sequence[ZScoreLabeler], corpus: Packable | Packed) -> None:
         """Fit every learner on the same corpus; those with the same ridge share one solve.
 
         `transition_ridge` and `loss` cost next to nothing more: good for choosing them.
@@ -114,6 +114,13 @@ class ZScoreLabeler(ChainLabeler):
             if learner.unlabeled not in training:
                 training[learner.unlabeled] = _Training(training_sequences(corpus, learner.unlabeled))
             learner._learn(training[learner.unlabeled])
+
+    @property
+    def round_limit(self) -> int:
+        return self.max_iterations
+
+    def traces(self) -> dict[str, list[float]]:
+        return {"mistakes": [float(count) for count in self.mistakes_]} if self.mistakes_ else {}
 
     def _learn(self, training: _Training) -> None:
         statistics = training.statistics

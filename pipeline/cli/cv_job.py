@@ -158,7 +158,7 @@ def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bo
                 check_values(learner)
             except (LearnerError, TypeError) as error:
                 raise InputError(file.blame(error, "learner", given, index) + str(error)) from None
-            if learner.learns_from == "corpus":
+            if learner.reads_corpus:
                 if not has_corpus:
                     raise InputError(f"{name} reads features; give it a corpus instead of a Gram matrix")
                 found.append(Variant(None, name, choice))

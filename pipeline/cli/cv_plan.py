@@ -113,17 +113,17 @@ def _stores(ready: Prepared, folds: Any, threads: int) -> list[dict[str, Any]]:
 
 def _training(ready: Prepared, n_folds: int) -> list[dict[str, Any]]:
     """How often every learner reads the tiles."""
-    from gramline.pipeline.crossval.training import fits_together
+    from gramline.learners.kinds import SharedPassLearner
 
     rows: dict[tuple[str, bool], dict[str, Any]] = {}
     for variant in ready.job.variants:
         learner = variant.make()
-        together = fits_together(learner)
+        together = isinstance(learner, SharedPassLearner)
         key = (variant.learner, together)
         row = rows.setdefault(key, {"learner": variant.learner, "problems": 0, "rounds": 0})
         row["problems"] += n_folds
-        row["rounds"] = max(row["rounds"], getattr(learner, "rounds", 0) or getattr(learner, "max_iterations", 0))
-        if learner.learns_from == "corpus":
+        row["rounds"] = max(row["rounds"], learner.round_limit)
+        if learner.reads_corpus:
             row["passes"] = "none: it reads features"
         elif together:
             row["passes"] = f"at most {row['rounds']:,} and 1 to predict, for all problems of a kernel together"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.kinds import GramLearner, RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
 from gramline.pipeline.cli.job_file.corpus import corpus_of
@@ -89,7 +91,7 @@ def fit(
     target = job.path(output, "model", "path", "where to write the model (-o MODEL)")
     refuse_existing(target, overwrite)
     begin = perf_counter()
-    if candidates and chosen.learns_from != "groups":
+    if candidates and not isinstance(chosen, RankingLearner):
         raise InputError(f"--candidates means nothing for {chosen.name}, which labels positions; leave it out")
     with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
         model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
@@ -140,7 +142,7 @@ def learner_from(
         if not equals:
             raise InputError(f"--set {text!r} is not of the form key=value")
         params[key.replace("-", "_")] = parse_setting(value)
-    turns = "passes" if find_learner(listed).learns_from == "groups" else "rounds"
+    turns = "passes" if issubclass(find_learner(listed), RankingLearner) else "rounds"
     params |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
     learner = make_learner(listed, params)
     check_values(learner.fresh())
@@ -159,7 +161,7 @@ def _trained(
     from gramline.pipeline.models.model import Model
 
     fitting: Any = learner
-    if learner.learns_from == "corpus":
+    if learner.reads_corpus:
         from gramline.pipeline.corpus.corpus import Corpus
 
         path = job.path(source, "corpus", "path", "the corpus to train on")
@@ -180,7 +182,7 @@ def _trained(
         if plan is not None and not as_json:
             say_plan(plan)
         with nullcontext() if as_json else telling_reads(gram, say):
-            if learner.learns_from == "groups":
+            if isinstance(learner, RankingLearner):
                 return trained_ranker(learner, gram, candidates)
             more = {} if plan is None else {"plan": plan.to_dict()}
             _note_dropped(learner, gram.labels)
@@ -189,7 +191,7 @@ def _trained(
 
 def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> None:
     """How much a learner of whole label paths leaves out where labels are missing; said before it learns."""
-    if getattr(learner, "unlabeled", None) == "drop":
+    if isinstance(learner, ChainLabeler) and learner.unlabeled == "drop":
         dropped = sum(None in row for row in labels)
         if dropped:
             say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
@@ -206,7 +208,7 @@ def _gram(job: Job, source: str | None, learner: Learner) -> StoredGram:
         )
     gram = StoredGram.open(path)
     gram.status().require_complete()
-    if learner.learns_from == "gram" and not gram.kernel.per_position:
+    if isinstance(learner, GramLearner) and not gram.kernel.per_position:
         raise InputError(
             f"{path} compares whole structures ({gram.kernel.name}), but {learner.name} learns from positions; build "
             "it with a labeling kernel, or rank candidates with --learner ranking-perceptron"

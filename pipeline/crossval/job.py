@@ -16,6 +16,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.estimator import Learner
+from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.folds import Folds
@@ -55,7 +56,7 @@ class Job:
         if self.inner_folds is not None and self.inner_folds < 2:
             raise InputError(f"nested selection needs at least 2 inner folds, got {self.inner_folds}")
         for variant in self.variants:
-            if find_learner(variant.learner).learns_from == "groups":
+            if issubclass(find_learner(variant.learner), RankingLearner):
                 raise InputError(
                     f"{variant.learner} ranks groups of candidates, which have no folds of labeled structures"
                 )

@@ -19,7 +19,7 @@ def check_values(learner: Learner) -> None:
         if isinstance(defaults[key], bool) and not isinstance(value, bool):
             raise LearnerParameterError(f"{key} must be true or false, got {value!r}")
     training: Any = learner
-    arguments: tuple[Any, ...] = (_Unseen(),) if learner.learns_from == "corpus" else (_Unseen(), [[]])
+    arguments: tuple[Any, ...] = (_Unseen(),) if learner.reads_corpus else (_Unseen(), [[]])
     try:
         training.fit(*arguments)
     except _LookedAtError:

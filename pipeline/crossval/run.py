@@ -15,6 +15,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from gramline.learners.catalogue import find_learner
+from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.fold_spec import joined
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem, counts_labels, problems_of
@@ -23,7 +24,7 @@ from gramline.pipeline.crossval.progress import JobProgress
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.summary import summarize
 from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_problem, stored, tiled_problem_bytes
-from gramline.pipeline.crossval.training import fit_on_gram, fits_together, hide
+from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
 from gramline.pipeline.errors import PlanError, RunError
 from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
@@ -139,7 +140,7 @@ def _solve(running: _Running, todo: Sequence[Problem]) -> None:
         if kernel is None:
             _spread(running, str(running.folder.corpus_path.absolute()), mine)
             continue
-        together = fits_together(find_learner(learner)())
+        together = issubclass(find_learner(learner), SharedPassLearner)
         for folds_of in _grams_needed(running, kernel, mine):
             with _gram(running, kernel, folds_of) as gram:
                 if together:
@@ -223,8 +224,9 @@ def _complete(running: _Running, gram: StoredGram, lock: Path | None) -> None:
 def _in_one_pass(running: _Running, gram: StoredGram, problems: Sequence[Problem]) -> None:
     """As many problems at a time as memory allows: usually all of them."""
     n_labels = max(1, len(gram.label_names or running.data.label_names))
-    width = max(getattr(running.job.variants[problem.variant].make(), "width", 0) for problem in problems)
-    each = 8 * gram.shape[0] * 6 * max(n_labels + 1, width)  # scores and weights, or the blocks of a solver
+    trained: list[Any] = [running.job.variants[problem.variant].make() for problem in problems]
+    width = max(learner.pass_columns(n_labels) for learner in trained)
+    each = 8 * gram.shape[0] * 6 * width  # scores and weights, or the blocks of a solver
     size = max(1, (running.settings.limit_bytes or TOGETHER_BYTES) // each)
     # Settings of one fold stay together: they share its training.
     ordered = sorted(problems, key=lambda problem: (problem.fold, problem.variant))

@@ -20,7 +20,7 @@ from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.training_plan import vector_bytes
 
-DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_together` holds at its worst
+DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_many` holds at its worst
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def solve_problem(task: ProblemTask) -> HeldOut:
     learner = make_learner(task.learner, task.params)
     held, hidden = np.array(task.held_out, np.int64), np.array(task.hidden, np.int64)
     with one_blas_thread():
-        if learner.learns_from == "corpus":
+        if learner.reads_corpus:
             training = np.setdiff1d(np.arange(len(labels)), hidden)
             return fit_on_corpus(learner, Corpus.load(task.source), labels, training, held)
         gram = stored(task.source, len(labels))

@@ -1,14 +1,13 @@
 """Training on folds: labels of hidden structures left out, held-out structures predicted from the same Gram.
 
-Learners that can (`fit_together`) share every tile between all folds and settings. Others train one fold after another
+A `SharedPassLearner` shares every tile between all folds and settings. Other learners train one fold after another
 here, or as tasks of an executor: a task names its Gram store (or corpus) and carries only structure numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import MISSING
 from gramline.kernels.ranges import indices_of_ranges
-from gramline.learners.estimator import Learner
+from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.kinds import HasProbabilities, Progress, SharedPassLearner
 from gramline.learners.labels import encode_labels
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import DenseGram, GramOperator
@@ -25,8 +25,6 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, Held
 
 Labels = Sequence[Sequence[str | None]]
-Progress = Callable[[int, int], None]  # rounds done, mistakes of the last one over all problems
-TRACES = {"mistakes_": "mistakes", "elbo_trace_": "bound"}  # fitted attributes that tell how a training went
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +35,6 @@ class HeldOut:
     confidence: list[list[float]] | None = None  # probability of the predicted label, from learners that know it
     traces: Mapping[str, list[float]] = field(default_factory=dict)  # per round, sweep or iteration
     notes: Sequence[str] = ()  # what the learner has to say of it
-
-
-def fits_together(learner: Learner) -> bool:
-    """True when one pass over the tiles can serve many of them."""
-    return learner.learns_from == "gram" and hasattr(learner, "fit_together")
 
 
 def fit_on_gram(
@@ -55,15 +48,13 @@ def fit_on_gram(
     """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part."""
     masked = {fold: hide(labels, folds.hidden(fold)) for fold in set(fold_of)}
     ready = [without_gaps(learner, gram, labels) for learner in learners]
-    if not fits_together(ready[0]):
+    if not isinstance(ready[0], SharedPassLearner):
         return [
             fit_one(one, gram, masked[fold], folds.held_out[fold]) for one, fold in zip(ready, fold_of, strict=True)
         ]
-    together = type(ready[0]).fit_together
-    told = {"progress": progress} if progress is not None and "progress" in signature(together).parameters else {}
-    everything = together(ready, gram, [masked[fold] for fold in fold_of], **told)
+    everything = type(ready[0]).fit_many(ready, gram, [masked[fold] for fold in fold_of], progress=progress)
     return [
-        HeldOut([rows[k] for k in folds.held_out[fold]], None, traces_of(learner))
+        HeldOut([rows[k] for k in folds.held_out[fold]], None, learner.traces())
         for learner, rows, fold in zip(ready, everything, fold_of, strict=True)
     ]
 
@@ -88,7 +79,7 @@ def hide(labels: Labels, hidden: Held) -> list[list[str | None]]:
 
 def without_gaps(learner: Any, gram: GramOperator, labels: Labels) -> Any:
     """A learner that wants whole label paths: the labels are checked here, then hidden structures may be dropped."""
-    if getattr(learner, "unlabeled", None) != "error":
+    if not isinstance(learner, ChainLabeler) or learner.unlabeled != "error":
         return learner
     codes, _ = encode_labels(gram, labels)
     labeled_structures(codes.astype(np.int32), gram.layout.rows.structure_starts, "error")
@@ -113,23 +104,14 @@ def columns_of(gram: Any, structures: Held) -> DenseGram:
     )
 
 
-def traces_of(learner: Any) -> dict[str, list[float]]:
-    """How the training went, where the learner keeps it."""
-    return {
-        name: [float(value) for value in getattr(learner, attribute)]
-        for attribute, name in TRACES.items()
-        if getattr(learner, attribute, None)
-    }
-
-
 def _held_out(learner: Any, evidence: Any) -> HeldOut:
     """All that a trained learner says of new structures."""
     predicted = learner.predict(evidence)
-    return HeldOut(predicted, _confidence(learner, evidence, predicted), traces_of(learner), learner.notes())
+    return HeldOut(predicted, _confidence(learner, evidence, predicted), learner.traces(), learner.notes())
 
 
 def _confidence(learner: Any, evidence: Any, predicted: list[list[str]]) -> list[list[float]] | None:
-    if not hasattr(learner, "predict_proba"):
+    if not isinstance(learner, HasProbabilities):
         return None
     names = {name: code for code, name in enumerate(learner.label_names_)}
     codes = np.array([names.get(label, MISSING) for structure in predicted for label in structure], np.int64)

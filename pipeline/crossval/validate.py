@@ -1,7 +1,7 @@
 """Cross-validation from one Gram matrix: every fold and every setting of a learner, held-out predictions included.
 
 A fold trains on the same Gram with the labels of its held-out structures left out, so nothing is computed twice.
-Learners that can (`fit_together`) share every tile between all folds and settings; learners on explicit features
+A `SharedPassLearner` reads every tile once for all folds and settings; learners on explicit features
 train on the structures of each fold.
 """
 
@@ -19,13 +19,14 @@ from scipy.stats import t as student
 
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.estimator import Learner
+from gramline.learners.kinds import Progress, RankingLearner
 from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operators.checks import check_operator
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, k_fold, written_down
-from gramline.pipeline.crossval.training import HeldOut, Progress, fit_on_corpus, fit_on_gram
+from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
 
 Settings = Sequence[Mapping[str, Any]]
@@ -197,10 +198,10 @@ def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]]
 def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
     if not isinstance(learner, Learner):
         raise InputError(f"expected a learner such as LabelingPerceptron(), got {learner!r}")
-    if learner.learns_from == "groups":
+    if isinstance(learner, RankingLearner):
         raise InputError(f"{learner.name} ranks groups of candidates, which have no folds of labeled structures")
-    if isinstance(gram, Corpus) != (learner.learns_from == "corpus"):
-        needs = "a corpus: it reads features" if learner.learns_from == "corpus" else "a Gram matrix"
+    if isinstance(gram, Corpus) != learner.reads_corpus:
+        needs = "a corpus: it reads features" if learner.reads_corpus else "a Gram matrix"
         raise InputError(f"{learner.name} learns from {needs}, but was given a {type(gram).__name__}")
     if not isinstance(gram, Corpus):
         check_operator(gram)

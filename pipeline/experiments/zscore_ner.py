@@ -129,15 +129,15 @@ class Trial:
     @cached_property
     def _explicit_outcomes(self) -> tuple[list[list[HeldOut]], list[list[HeldOut]]]:
         """Predictions of every setting on the outer and on the inner folds; one solve per fold and ridge."""
-        return self._fit_alike(self.outer), self._fit_alike(self.inner)
+        return self._fit_many(self.outer), self._fit_many(self.inner)
 
-    def _fit_alike(self, folds: Folds) -> list[list[HeldOut]]:
+    def _fit_many(self, folds: Folds) -> list[list[HeldOut]]:
         outcomes: list[list[HeldOut]] = [[] for _ in self._explicit_settings]
         for fold in range(len(folds)):
             train = self.corpus.select(folds.training(fold)).packed()
             test = self.corpus.select(folds.held_out[fold]).without_labels().packed(like=train)
             learners = [ZScoreLabeler(tolerance=1e-5, **setting) for setting in self._explicit_settings]
-            ZScoreLabeler.fit_alike(learners, train)
+            ZScoreLabeler.fit_many(learners, train)
             for found, learner in zip(outcomes, learners, strict=True):
                 found.append(HeldOut(learner.predict(test)))
         return outcomes

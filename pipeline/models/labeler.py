@@ -14,6 +14,7 @@ from gramline.kernels.base import Kernel
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Estimator, Learner
+from gramline.learners.kinds import RankingLearner
 from gramline.learners.metrics import evaluate
 from gramline.learners.operators.operator import DenseGram, GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
@@ -61,12 +62,12 @@ class KernelLabeler(Estimator):
             raise LearnerParameterError(f"learner must be a learner such as LabelingPerceptron(), got {self.learner!r}")
         corpus = self._corpus(X, y)
         learner: Any = self.learner.fresh()
-        if learner.learns_from == "groups":
+        if isinstance(learner, RankingLearner):
             raise LearnerParameterError(
                 f"{type(learner).__name__} ranks candidates and labels nothing; train it with "
                 "gramline.pipeline.models.ranker_training.fit_ranker"
             )
-        if learner.learns_from == "corpus":
+        if learner.reads_corpus:
             learner.fit(corpus)
         else:
             learner.fit(self._gram(self._required_kernel(), corpus), corpus.labels)

@@ -53,7 +53,7 @@ class Model:
         """The model of a learner that was fitted on this corpus (through this kernel)."""
         learner.require_fitted()
         packed = corpus if isinstance(corpus, Packed) else corpus.packed()
-        if learner.learns_from == "corpus":
+        if learner.reads_corpus:
             return cls(learner, None, packed.structures(0, 0))
         if kernel is None:
             raise LearnerError(f"a model of {type(learner).__name__} needs the kernel of its Gram matrix")
@@ -121,7 +121,7 @@ class Model:
             raise LearnerError(f"{type(self.learner).__name__} cannot tell {what}; a GaussianProcessLabeler can")
         self.notes.clear()
         try:
-            if self.learner.learns_from == "corpus":
+            if self.learner.reads_corpus:
                 packed = self._packed(corpus)
                 yield tuple(getattr(self.learner, method)(packed) for method in methods)
             else:
@@ -188,7 +188,7 @@ class Model:
         if saved.kernel is not None:
             check_rows(saved.learner, int(saved.kernel.row_lengths(saved.support).sum()))
             check_labels(saved.learner, saved.support)
-        elif saved.learner.learns_from != "corpus":
+        elif not saved.learner.reads_corpus:
             raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(*(counts[name] for name in COUNTED))

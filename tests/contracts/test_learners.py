@@ -50,14 +50,14 @@ every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 
 
 def fitted(learner: Any, gram: Any = None) -> Any:
-    if learner.learns_from == "corpus":
+    if learner.reads_corpus:
         return learner.fresh().fit(TRAIN)
     return learner.fresh().fit(DenseGram.of(KERNEL, TRAIN) if gram is None else gram, TRAIN.labels)
 
 
 def evidence(learner: Any) -> Any:
     """What a learner predicts from: the Gram between training and new structures, or the new corpus."""
-    return NEW if learner.learns_from == "corpus" else DenseGram.of(KERNEL, TRAIN, NEW)
+    return NEW if learner.reads_corpus else DenseGram.of(KERNEL, TRAIN, NEW)
 
 
 def test_the_list_is_not_empty() -> None:
@@ -90,11 +90,7 @@ def test_follows_the_rules_of_estimators(learner: Learner) -> None:
 @every_learner
 def test_fit_returns_itself_and_can_be_repeated(learner: Any) -> None:
     trained = fitted(learner)
-    again = (
-        trained.fit(TRAIN)
-        if learner.learns_from == "corpus"
-        else trained.fit(DenseGram.of(KERNEL, TRAIN), TRAIN.labels)
-    )
+    again = trained.fit(TRAIN) if learner.reads_corpus else trained.fit(DenseGram.of(KERNEL, TRAIN), TRAIN.labels)
     assert again is trained
     assert again.predict(evidence(learner)) == fitted(learner).predict(evidence(learner))
 
@@ -108,14 +104,14 @@ def test_refuses_to_predict_before_fit(learner: Any) -> None:
 @every_learner
 def test_refuses_what_it_cannot_read(learner: Any) -> None:
     """A corpus where a Gram belongs, and the other way round; bare lists and arrays in place of both."""
-    strange = DenseGram.of(KERNEL, TRAIN) if learner.learns_from == "corpus" else TRAIN
+    strange = DenseGram.of(KERNEL, TRAIN) if learner.reads_corpus else TRAIN
     trained = fitted(learner)
     for given in (strange, [["the", "cat"]], np.eye(3), None):
         with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
             trained.predict(given)
         with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
-            learner.fresh().fit(given, *([] if learner.learns_from == "corpus" else [TRAIN.labels]))
-    if learner.learns_from == "gram":
+            learner.fresh().fit(given, *([] if learner.reads_corpus else [TRAIN.labels]))
+    if not learner.reads_corpus:
         with pytest.raises(LabelError, match="labels must be one list of strings per structure, got 5"):
             learner.fresh().fit(DenseGram.of(KERNEL, TRAIN), 5)
 
@@ -134,7 +130,7 @@ def test_predicts_one_known_label_per_position(learner: Any) -> None:
 @every_learner
 def test_learns_something(learner: Any) -> None:
     trained = fitted(learner)
-    own = TRAIN if learner.learns_from == "corpus" else DenseGram.of(KERNEL, TRAIN, TRAIN)
+    own = TRAIN if learner.reads_corpus else DenseGram.of(KERNEL, TRAIN, TRAIN)
     pairs = [
         (right, guess)
         for known, found in zip(TRAIN.labels, trained.predict(own), strict=True)
@@ -157,7 +153,7 @@ def test_state_is_json_and_arrays(learner: Any) -> None:
 
 @every_learner
 def test_a_stored_gram_gives_the_same_learner(learner: Any, tmp_path: Path) -> None:
-    if learner.learns_from == "corpus":
+    if learner.reads_corpus:
         pytest.skip("reads features, not a Gram")
     dense = fitted(learner)
     stored = fitted(learner, build_gram(KERNEL, TRAIN, tmp_path / "train.zarr", block_rows=5))

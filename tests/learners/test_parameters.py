@@ -18,6 +18,7 @@ from gramline.learners import (
 )
 from gramline.learners.errors import LabelError, LearnerParameterError
 from gramline.learners.estimator import Learner
+from gramline.learners.kinds import RankingLearner
 from gramline.pipeline import Corpus
 
 GRAM = DenseGram(np.eye(4) + 0.5, [2, 2], label_names=("A", "B"))
@@ -44,9 +45,9 @@ FLAGS: list[tuple[type[Learner], str]] = [
 
 
 def fitted(learner: Any) -> Learner:
-    if learner.learns_from == "corpus":
+    if learner.reads_corpus:
         return learner.fit(Corpus.from_sequences([["a", "b"], ["b", "a"]], LABELS))
-    return learner.fit(GRAM, [2, 2] if learner.learns_from == "groups" else LABELS)
+    return learner.fit(GRAM, [2, 2] if isinstance(learner, RankingLearner) else LABELS)
 
 
 every_count = pytest.mark.parametrize(("kind", "name", "more"), COUNTS)

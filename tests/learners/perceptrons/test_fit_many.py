@@ -44,7 +44,7 @@ def test_together_equals_one_after_another(seed: int, with_prior: bool) -> None:
     folds = [[None if k % 3 == fold else labels[k] for k in range(len(labels))] for fold in range(3)]
     pairs = [(LabelingPerceptron(*setting), fold) for fold in folds for setting in settings]
     together = [learner for learner, _ in pairs]
-    predictions = LabelingPerceptron.fit_together(together, gram, [fold for _, fold in pairs])
+    predictions = LabelingPerceptron.fit_many(together, gram, [fold for _, fold in pairs])
     for fitted, (learner, fold), predicted in zip(together, pairs, predictions, strict=True):
         alone = LabelingPerceptron(**learner.get_params()).fit(gram, fold)
         assert np.array_equal(fitted.alpha_, alone.alpha_)
@@ -57,10 +57,10 @@ def test_labels_that_are_held_out_change_no_weight() -> None:
     gram, labels = problem(5, False)
     held_out = [None, *labels[1:]]
     alone, beside = LabelingPerceptron(3), LabelingPerceptron(3)
-    LabelingPerceptron.fit_together([alone], gram, [held_out])
+    LabelingPerceptron.fit_many([alone], gram, [held_out])
     # another problem that does train on the first structure, with other labels, must not leak into the first one
     other = LabelingPerceptron(3)
-    LabelingPerceptron.fit_together([other, beside], gram, [[["c"] * LENGTHS[0], *labels[1:]], held_out])
+    LabelingPerceptron.fit_many([other, beside], gram, [[["c"] * LENGTHS[0], *labels[1:]], held_out])
     assert np.array_equal(alone.alpha_, beside.alpha_)
     assert not alone.alpha_[: LENGTHS[0]].any()
     assert not np.array_equal(other.alpha_, alone.alpha_)
@@ -71,7 +71,7 @@ def test_forty_problems_read_no_more_tiles_than_the_hungriest_one_and_the_union_
     n_blocks = gram.layout.rows.n_blocks
     folds = [[None if k % 5 == fold else labels[k] for k in range(len(labels))] for fold in range(5)]
     learners = [LabelingPerceptron(rounds) for _ in folds for rounds in range(1, 9)]
-    LabelingPerceptron.fit_together(learners, gram, [fold for fold in folds for _ in range(8)])
+    LabelingPerceptron.fit_many(learners, gram, [fold for fold in folds for _ in range(8)])
     rounds = max(learner.rounds_run_ for learner in learners)
     assert gram.reads <= rounds * n_blocks + rounds * n_blocks * (n_blocks - 1)
     assert gram.passes == 1

@@ -165,8 +165,8 @@ def test_the_two_forms_are_not_mixed_up():
         HiddenMarkovPerceptron(dual=True).fit(cross, train.labels)
     with pytest.raises(LearnerError, match="was given a Gram"):
         HiddenMarkovPerceptron().fit(train).predict(cross)
-    assert HiddenMarkovPerceptron().learns_from == "corpus"
-    assert HiddenMarkovPerceptron(dual=True).learns_from == "gram"
+    assert HiddenMarkovPerceptron().reads_corpus
+    assert not HiddenMarkovPerceptron(dual=True).reads_corpus
 
 
 def test_state_and_parameters():

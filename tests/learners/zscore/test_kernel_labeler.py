@@ -144,7 +144,7 @@ def test_folds_and_settings_share_their_passes():
     settings = [{"ridge": 0.1}, {"ridge": 0.4, "loss": "hamming"}]
     learners = [KernelZScoreLabeler(**item, unlabeled="drop", tolerance=1e-11) for item in settings for _ in folds]
     labels = [fold for _ in settings for fold in folds]
-    predicted = KernelZScoreLabeler.fit_together(learners, gram, labels)
+    predicted = KernelZScoreLabeler.fit_many(learners, gram, labels)
     alone = []
     for learner, fold in zip(learners, labels, strict=True):
         own = CountedGram(gram.matrix, TRAIN[2], label_names=NAMES)
@@ -178,7 +178,7 @@ def test_not_converged_is_a_status_and_trusting_it_an_error():
     assert (error.value.status, error.value.iterations) == ("max_iterations", 1)
     assert error.value.residual == model.residual_.max()
     with pytest.raises(ConvergenceError, match="did not converge"):
-        KernelZScoreLabeler.fit_together([model], DenseGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2]), [TRAIN[1]])
+        KernelZScoreLabeler.fit_many([model], DenseGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2]), [TRAIN[1]])
 
 
 def test_an_indefinite_gram_is_noticed():

@@ -128,7 +128,7 @@ def test_learners_with_one_ridge_share_a_solve(monkeypatch):
 
     monkeypatch.setattr(zscore_explicit.EmissionSystem, "solve", counted)
     learners = [ZScoreLabeler(**setting) for setting in settings]
-    ZScoreLabeler.fit_alike(learners, packed)
+    ZScoreLabeler.fit_many(learners, packed)
     assert ridges == [0.1, 0.5]
     for learner, theta in zip(learners, expected, strict=True):
         assert_close(flat(learner), theta)

@@ -80,7 +80,7 @@ def test_labels_of_structures_that_are_dropped_do_not_rename_those_of_another_fo
     labels: Labels = [["B", "C"], ["C", "B"], ["C", "C"], *([label, None] for label in gap_labels)]
     masked = [hide(labels, np.array(hidden)) for hidden in ([0, 3], [0, 4])]
     pair = [KernelZScoreLabeler(unlabeled="drop") for _ in masked]
-    KernelZScoreLabeler.fit_together(pair, gram, masked)
+    KernelZScoreLabeler.fit_many(pair, gram, masked)
     for beside, own in zip(pair, masked, strict=True):
         alone = KernelZScoreLabeler(unlabeled="drop").fit(gram, own)
         assert beside.label_names_ == alone.label_names_
@@ -92,7 +92,7 @@ def test_problems_with_equal_codes_and_other_names_are_kept_apart(learner: Any) 
     gram, labels = clusters()
     renamed: Labels = [[{"A": "X", "B": "Y", "C": "Z"}[str(label)]] for (label,) in labels]
     pair = [learner.fresh(), learner.fresh()]
-    first, second = type(learner).fit_together(pair, gram, [labels, renamed])
+    first, second = type(learner).fit_many(pair, gram, [labels, renamed])
     assert (first, second) == (labels, renamed)
     assert [own.label_names_ for own in pair] == [("A", "B", "C"), ("X", "Y", "Z")]
 

@@ -13,6 +13,7 @@ from scipy.stats import ttest_rel
 
 from gramline.kernels import EmpiricalPrior, SequenceLabeling
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.kinds import CorpusLearner
 from gramline.learners.metrics import evaluate
 from gramline.learners.operators.operator import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
@@ -85,17 +86,20 @@ def test_paired_comparison_is_the_paired_t_test(result: CrossValidation) -> None
     assert result.compare(1, 1).p == 1.0
 
 
-class Majority(LabelingPerceptron):
+class Majority(CorpusLearner):
     """A learner on explicit features: always the most frequent training label."""
 
-    learns_from = "corpus"
+    name = "majority"
 
-    def fit(self, corpus: Corpus) -> Majority:  # type: ignore[override]
+    def __init__(self) -> None:
+        pass
+
+    def fit(self, corpus: Any) -> Majority:
         flat = [label for structure in corpus.labels for label in structure]
         self.label_ = max(sorted(set(flat)), key=flat.count)
         return self
 
-    def predict(self, corpus: Corpus) -> list[list[str]]:  # type: ignore[override]
+    def predict(self, corpus: Any) -> list[list[str]]:
         assert all(label is None for structure in corpus.labels for label in structure)
         return [[self.label_] * length for length in corpus.lengths.tolist()]
 

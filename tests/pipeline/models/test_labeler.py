@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from tolerances import assert_close
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
-from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.kinds import CorpusLearner
 from gramline.learners.operators.operator import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
@@ -137,16 +137,15 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert again.fit(X, Y).score(X, Y) == 1.0
 
 
-class MostFrequent(Learner):
+class MostFrequent(CorpusLearner):
     """The most frequent label of every symbol: a learner that reads the corpus itself."""
 
     name: ClassVar[str] = "most-frequent"
-    learns_from: ClassVar[Literal["gram", "corpus", "groups"]] = "corpus"
 
     def __init__(self) -> None:
         pass
 
-    def fit(self, corpus: Corpus) -> MostFrequent:
+    def fit(self, corpus: Any) -> MostFrequent:
         packed = corpus.packed()
         self.label_names_ = packed.vocabulary.labels
         self.counts_ = np.zeros((len(packed.vocabulary.symbols), packed.n_labels))
