@@ -7,16 +7,15 @@ Knows no Dask, no Zarr, no files.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from gramline.kernels.errors import KernelOverflowError, PackingError
+from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Floats, Offsets, Packable, Packed, pack_pair
 from gramline.kernels.parameters import Record
-
-Tile = NDArray[Any]
+from gramline.kernels.tiles import Tile
 
 
 class Kernel(Record):
@@ -73,24 +72,3 @@ class Kernel(Record):
         """The whole Gram matrix in memory, rows in corpus order: for data that fits."""
         rows, cols = self.prepared_pair(corpus, other)
         return self.tile(rows, rows if cols is None else cols)
-
-
-def tile_memory(n_rows: int, n_cols: int, dtype: DTypeLike, memory: Tile | None) -> Tile:
-    """Where to write a tile: new memory, or the first rows of `memory`, C-contiguous but perhaps wider."""
-    return np.empty((n_rows, n_cols), dtype) if memory is None else memory[:n_rows]
-
-
-def placed(tile: Tile, dtype: DTypeLike, memory: Tile | None) -> Tile:
-    """A finished tile as `dtype`, in `memory` where that is given."""
-    if memory is None:
-        return tile.astype(dtype, copy=False)
-    target = memory[: tile.shape[0], : tile.shape[1]]
-    target[:] = tile
-    return target
-
-
-def overflow(
-    kernel: Kernel, row_structure: int, col_structure: int, dtype: DTypeLike, advice: str
-) -> KernelOverflowError:
-    """The error for a value that does not fit `dtype`, naming the pair (structure numbers within the tile)."""
-    return KernelOverflowError(type(kernel).__name__, row_structure, col_structure, np.dtype(dtype).name, advice)

@@ -8,7 +8,6 @@ A family (sequences, trees, DAGs) adds only its `Recursion`: how U' and D' follo
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -17,15 +16,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel, Tile, overflow, tile_memory
+from gramline.kernels._jit import jit
+from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
-from gramline.kernels.marginalized_loops import mirror, multiply_marginals
 from gramline.kernels.observations.base import ObservationKernel
-from gramline.kernels.packing import Floats, Offsets, Packable, Packed, frozen
+from gramline.kernels.packing import Floats, Packable, Packed, frozen
 from gramline.kernels.parameters import Matrix, as_matrix, require_positive
 from gramline.kernels.priors import Prior
+from gramline.kernels.tiles import Tile, is_same, mirror, row_strips, tile_memory
 
-STRIP_BYTES = 1 << 20  # kx of one strip: with as much again for 1 + U' it stays in the cache between the sweeps
 EIGENVALUE_TOLERANCE = 1e-10
 SMALLEST_WEIGHT = 1e-150  # of c: everything is a multiple of c^2
 
@@ -96,7 +95,7 @@ class PositionLabeling(Kernel):
         recursion = self.recursion(rows, cols)
         marginals = Marginals(rows, cols, self.label_matrix())
         factor = self.c**2 * marginals.factor
-        strips = list(strips_of(rows.starts, n_cols))
+        strips = list(row_strips(rows.starts, n_cols))
         longest = max((int(rows.starts[last] - rows.starts[first]) for first, last in strips), default=0)
         kx = np.empty((longest, n_cols))
         weights = kx if marginals.is_uniform else np.empty_like(kx)
@@ -143,7 +142,7 @@ class PositionLabeling(Kernel):
         guilty = pairs[0]
         if len(pairs) > 1:
             guilty = next((pair for pair in pairs if not self._fits(rows, cols, pair, dtype)), guilty)
-        return overflow(self, *guilty, dtype, advice)
+        return KernelOverflowError(type(self).__name__, *guilty, dtype.name, advice)
 
     def _fits(self, rows: Packed, cols: Packed, pair: tuple[int, int], dtype: np.dtype[Any]) -> bool:
         row, col = pair
@@ -184,6 +183,22 @@ class Marginals:
             multiply_marginals(self.left[low:high], self.by_label, kx, weights)
 
 
+@jit
+def multiply_marginals(left: Floats, right: Floats, kx: Floats, weights: Floats) -> None:
+    """weights[i, t] = kx[i, t] * sum_y left[i, y] right[y, t], float64; kx and weights may have more rows."""
+    n_rows, n_labels = left.shape
+    n_cols = right.shape[1]
+    for i in range(n_rows):
+        for t in range(n_cols):
+            weights[i, t] = left[i, 0] * right[0, t]
+        for y in range(1, n_labels):
+            share = left[i, y]
+            for t in range(n_cols):
+                weights[i, t] += share * right[y, t]
+        for t in range(n_cols):
+            weights[i, t] *= kx[i, t]
+
+
 def prior_table(packed: Packed) -> Floats:
     """P(y|x) of a prepared corpus, also when it is uniform; shape (n, n_labels)."""
     if packed.prior is not None:
@@ -206,26 +221,3 @@ def as_label_kernel(value: object, what: str) -> Matrix:
             "add that much to its diagonal, or use another label kernel"
         )
     return matrix
-
-
-def strips_of(starts: Offsets, n_cols: int) -> Iterator[tuple[int, int]]:
-    """Consecutive groups (first, last) of whole row structures, each of about STRIP_BYTES of kx."""
-    positions = max(1, STRIP_BYTES // (8 * max(1, n_cols)))
-    first, n_structures = 0, len(starts) - 1
-    while first < n_structures:
-        last = int(np.searchsorted(starts, starts[first] + positions, side="right")) - 1
-        last = min(max(last, first + 1), n_structures)
-        yield first, last
-        first = last
-
-
-def is_same(rows: Packed, cols: Packed) -> bool:
-    """Whether both sides hold the same structures, so that the tile is a diagonal one."""
-    if rows is cols:
-        return True
-    if len(rows) != len(cols) or not np.array_equal(rows.symbols, cols.symbols):
-        return False
-    left, right = rows.arrays(), cols.arrays()
-    # equal symbols are equal observations, so features need no look; labels and the unread table decide nothing
-    names = {name for name in left.keys() | right.keys() if not name.startswith("feature_")} - {"labels", "table"}
-    return all(name in left and name in right and np.array_equal(left[name], right[name]) for name in names)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.base import Tile
 from gramline.kernels.dags.labeling_loops import sweep_graphs
 from gramline.kernels.dags.topology import ColumnGraphs, RowGraphs
 from gramline.kernels.marginalized import PositionLabeling
@@ -16,7 +15,7 @@ from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Floats, Packed, PackedDags
 from gramline.kernels.parameters import Matrix
 from gramline.kernels.priors import Prior, UniformPrior
-from gramline.kernels.tiles import chunk_starts
+from gramline.kernels.tiles import Tile, chunk_starts
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramline.kernels.dags.topology_loops import topological_order
+from gramline.kernels._jit import jit
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Ints, Offsets, PackedDags, where
 
@@ -95,3 +95,33 @@ def _filed(owners: Offsets, neighbours: Offsets, n: int) -> tuple[Offsets, Offse
     """Neighbours of each owner in CSR form, sorted."""
     order = np.lexsort((neighbours, owners))
     return np.searchsorted(owners[order], np.arange(n + 1)).astype(np.int64), neighbours[order]
+
+
+@jit
+def topological_order(
+    starts: Offsets, parent_indptr: Offsets, child_indptr: Offsets, children: Offsets
+) -> tuple[Offsets, int]:
+    """Positions of each structure with parents first, int64 (n,); and a node that no order reaches, -1 if none."""
+    order = np.empty(starts[-1], np.int64)
+    waiting = parent_indptr[1:] - parent_indptr[:-1]
+    for structure in range(len(starts) - 1):
+        filled = starts[structure]
+        for node in range(starts[structure], starts[structure + 1]):
+            if waiting[node] == 0:
+                order[filled] = node
+                filled += 1
+        place = starts[structure]
+        while place < filled:
+            node = order[place]
+            for link in range(child_indptr[node], child_indptr[node + 1]):
+                child = children[link]
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    order[filled] = child
+                    filled += 1
+            place += 1
+        if filled < starts[structure + 1]:
+            for node in range(starts[structure], starts[structure + 1]):
+                if waiting[node] > 0:
+                    return order, node
+    return order, -1

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from gramline.kernels.observations.base import ObservationKernel
-from gramline.kernels.observations.code_loops import fill_equal
-from gramline.kernels.packing import Floats, Ints, Packed
+from gramline.kernels.observations.codes import EqualStrips
+from gramline.kernels.packing import Floats, Packed
 from gramline.kernels.parameters import require_flag
 
 
@@ -29,13 +29,3 @@ class Identity(ObservationKernel):
 
     def diagonal(self, packed: Packed) -> Floats:
         return np.ones(packed.n_positions)
-
-
-class EqualStrips:
-    """1 where the codes of row and column are equal."""
-
-    def __init__(self, rows: Ints, cols: Ints) -> None:
-        self.rows, self.cols = rows, cols
-
-    def fill(self, first: int, last: int, out: Floats) -> None:
-        fill_equal(self.rows[first:last], self.cols, out)

@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Tile, tile_memory
 from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.marginalized import Marginals, PositionLabeling, is_same
-from gramline.kernels.marginalized_loops import mirror
+from gramline.kernels.marginalized import Marginals, PositionLabeling
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Floats, Ints, Offsets, Packed
@@ -20,7 +18,7 @@ from gramline.kernels.parameters import Matrix, as_number
 from gramline.kernels.priors import Prior, UniformPrior
 from gramline.kernels.sequences.matching_loops import fill_runs, list_equal_columns
 from gramline.kernels.sequences.sweep_loops import sweep_contiguous, sweep_gappy
-from gramline.kernels.tiles import chunk_starts
+from gramline.kernels.tiles import Tile, chunk_starts, is_same, mirror, tile_memory
 
 CHUNK_COLUMNS = 1024  # 1+U' of a sentence of 40 positions stays in the second-level cache; measured
 SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats sweeping over all; measured

@@ -9,16 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel, Tile, overflow, placed
-from gramline.kernels.errors import PackingError
-from gramline.kernels.marginalized import is_same
-from gramline.kernels.marginalized_loops import mirror
+from gramline.kernels.base import Kernel
+from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, where
 from gramline.kernels.parameters import require_flag, require_share, require_whole_number
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
 from gramline.kernels.structures.subset_tree_loops import add_to_tile, cell_starts, match_subtrees, self_values
+from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit, structure_runs
 
 STRIP_CELLS = 1 << 18  # C(z, w) values held at once, unless one tree needs more: 2 MB, the size of a fast cache
 
@@ -69,13 +68,13 @@ class SubsetTree(Kernel):
             part = DistinctSubtrees.of(rows.structures(first, last))
             starts, cells = self.matches(part, index.postings)
             add_to_tile(part, starts, columns, cells, out[first:last])
-        self._refuse_overflow(out, np.float64)
+        require_fit(out, np.float64, type(self).__name__, self.advice)
         if self.normalized:
             _divide(out, self._self_values(rows), 0)
             _divide(out, self._self_values(cols), 1)
         if is_same(rows, cols):
             mirror(out)
-        self._refuse_overflow(out, dtype)
+        require_fit(out, dtype, type(self).__name__, self.advice)
         return placed(out, dtype, memory)
 
     def diagonal(self, packed: Packed) -> Floats:
@@ -115,14 +114,8 @@ class SubsetTree(Kernel):
         )
         if not np.isfinite(values).all():
             structure = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise overflow(self, structure, structure, np.float64, self.advice)
+            raise KernelOverflowError(type(self).__name__, structure, structure, "float64", self.advice)
         return values
-
-    def _refuse_overflow(self, out: Floats, dtype: DTypeLike) -> None:
-        largest = float(np.finfo(np.dtype(dtype)).max)
-        if out.size and not out.max() <= largest:
-            row, col = np.argwhere(~(out <= largest))[0]
-            raise overflow(self, int(row), int(col), dtype, self.advice)
 
 
 def strips(rows: Packed, index: ProductionIndex) -> Iterator[tuple[int, int]]:
@@ -130,12 +123,7 @@ def strips(rows: Packed, index: ProductionIndex) -> Iterator[tuple[int, int]]:
     sizes = np.append(index.group_sizes, 0)
     known = (rows.symbols >= 0) & (rows.symbols < len(sizes) - 1)
     cells = offsets_from_lengths(sizes[np.where(known, rows.symbols, -1)])[rows.starts]
-    first = 0
-    while first < len(rows):
-        last = int(np.searchsorted(cells, cells[first] + STRIP_CELLS, side="right")) - 1
-        last = min(max(last, first + 1), len(rows))
-        yield first, last
-        first = last
+    return structure_runs(cells, STRIP_CELLS)
 
 
 def _divide(out: Floats, self_values: Floats, axis: int) -> None:

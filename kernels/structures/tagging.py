@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel, Tile, overflow, placed
+from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.marginalized import is_same
-from gramline.kernels.marginalized_loops import mirror
 from gramline.kernels.packing import Floats, Packed, PackedTagged
 from gramline.kernels.parameters import as_number, require_share
 from gramline.kernels.structures.tagging_loops import contiguous_runs, gapped_runs
+from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,7 @@ class Tagging(Kernel):
             self._contiguous(rows, cols, out)
         if is_same(rows, cols):
             mirror(out)
-        largest = float(np.finfo(np.dtype(dtype)).max)
-        if out.size and not out.max() <= largest:
-            row, col = np.argwhere(~(out <= largest))[0]
-            raise overflow(self, int(row), int(col), dtype, "lower decay, or split the sentences")
+        require_fit(out, dtype, type(self).__name__, "lower decay, or split the sentences")
         return placed(out, dtype, memory)
 
     def diagonal(self, packed: Packed) -> Floats:

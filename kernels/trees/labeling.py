@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.base import Tile
 from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Floats, Packed, PackedTrees
 from gramline.kernels.parameters import Matrix
 from gramline.kernels.priors import Prior, UniformPrior
-from gramline.kernels.tiles import chunk_starts
+from gramline.kernels.tiles import Tile, chunk_starts
 from gramline.kernels.trees.labeling_loops import sweep_trees
 from gramline.kernels.trees.level_order import ColumnTrees, LevelOrder
 

@@ -7,7 +7,7 @@ from tolerances import assert_close
 
 from gramline.kernels import Identity, SequenceLabeling, Substitution
 from gramline.kernels.errors import KernelParameterError, PackingError
-from gramline.kernels.observations import code_loops as observation_loops
+from gramline.kernels.observations import codes
 
 MATRIX = [[4.0, -1.0, 0.0], [-1.0, 5.0, -2.0], [0.0, -2.0, 0.0]]
 
@@ -83,8 +83,8 @@ def test_identity_compares_whole_observations():
 def test_compiled_equals_interpreted():
     rows, cols = np.array([2, 0, 1], np.int32), np.array([0, 2, 2, 1], np.int32)
     for function, leading in (
-        (observation_loops.fill_equal, ()),
-        (observation_loops.fill_gathered, (np.array(MATRIX),)),
+        (codes.fill_equal, ()),
+        (codes.fill_gathered, (np.array(MATRIX),)),
     ):
         compiled, interpreted = np.empty((2, 3, 4))
         function(*leading, rows, cols, compiled)

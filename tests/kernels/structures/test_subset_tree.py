@@ -13,8 +13,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
 from gramline.kernels.structures import subset_tree_loops
-from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
-from gramline.kernels.structures.distinct_subtrees_loops import number_subtrees
+from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees, number_subtrees
 from gramline.kernels.structures.subset_tree import SubsetTree
 
 SETTINGS = [(1.0, None, False), (0.4, None, False), (0.7, 1, False), (0.7, 2, False), (0.7, 9, True), (0.3, None, True)]
