@@ -1,0 +1,14 @@
+from .dags.labeling import DagLabeling as DagLabeling
+from .observations.features import Gaussian as Gaussian
+from .observations.features import Linear as Linear
+from .observations.features import Polynomial as Polynomial
+from .observations.identity import Identity as Identity
+from .observations.substitution import Substitution as Substitution
+from .priors import EmpiricalPrior as EmpiricalPrior
+from .priors import TabulatedPrior as TabulatedPrior
+from .priors import UniformPrior as UniformPrior
+from .sequences.labeling import SequenceLabeling as SequenceLabeling
+from .structures.forest import WeightedForest as WeightedForest
+from .structures.subset_tree import SubsetTree as SubsetTree
+from .structures.tagging import Tagging as Tagging
+from .trees.labeling import TreeLabeling as TreeLabeling

@@ -1,0 +1,12 @@
+from .corpus.corpus import Corpus as Corpus
+from .crossval.validate import cross_validate as cross_validate
+from .executors.dask import connect as connect
+from .gram.append import append_gram as append_gram
+from .gram.build import build_gram as build_gram
+from .gram.export import export_gram as export_gram
+from .gram.stored import StoredGram as StoredGram
+from .gram.verify import verify_gram as verify_gram
+from .models.labeler import KernelLabeler as KernelLabeler
+from .models.model import Model as Model
+from .models.ranker import Ranker as Ranker
+from .models.ranker_training import fit_ranker as fit_ranker
