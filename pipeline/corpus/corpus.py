@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from gramline.kernels.packing import Offsets, Packed
 from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.fingerprint import fingerprint
-from gramline.pipeline.corpus.flat import FlatCorpus, check_types, column_array, flatten, list_offsets
+from gramline.pipeline.corpus.flat import LIST_COLUMNS, FlatCorpus, column_array, flatten, list_offsets
 from gramline.pipeline.corpus.label_columns import label_columns, prior_column
 from gramline.pipeline.corpus.links import children_column, edges_column, links_column
 from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked, string_array
@@ -27,11 +28,10 @@ from gramline.pipeline.corpus.pack import PACKED_TYPES, pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested, productions, single_tree
 from gramline.pipeline.corpus.tokens import TokenColumns, listed
-from gramline.pipeline.corpus.validation import check
+from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check, check_columns, check_labels
 from gramline.pipeline.errors import CorpusError
 
 Labels = list[list[str | None]]
-LIST_COLUMNS = ("features", "values", "links", "labels", "prior", "tags")  # one entry per position
 CONTENT_COLUMNS = ("id", "tokens", *LIST_COLUMNS)
 
 
@@ -41,26 +41,20 @@ class Corpus:
     def __init__(self, table: pa.Table, kind: str, label_names: Iterable[str] = ()) -> None:
         if kind not in PACKED_TYPES:
             raise CorpusError(f"a corpus holds {', '.join(PACKED_TYPES)}, not {kind!r}")
-        self._table = table.combine_chunks()
-        self._kind = kind
-        self._label_names = tuple(label_names)
-        self._check_shape()
+        check_columns(table, kind)
+        self._hold(table, kind, tuple(label_names))
         check(self._flat, kind, self._label_names)
 
-    def _check_shape(self) -> None:
-        """Columns are there, of the right type, and every per-position one has as many entries as there are tokens."""
-        needed = {"trees": "links", "dags": "links", "parses": "links", "tagged": "tags"}.get(self._kind)
-        for name in ("id", "tokens", *([needed] if needed else [])):
-            if name not in self._table.column_names:
-                raise CorpusError(f"a corpus of {self._kind} needs a column {name!r}")
-        if len(self._table) == 0:
-            raise CorpusError("the corpus is empty", advice="give at least one structure")
-        check_types(self._table)
-        for name in LIST_COLUMNS:
-            column = column_array(self._table, name)
-            if column is not None and not np.array_equal(list_offsets(column), self._starts):
-                structure = int(np.flatnonzero(list_offsets(column)[1:] != self._starts[1:])[0])
-                raise CorpusError(f"the column {name!r} and the tokens differ in length", structure=structure)
+    def _hold(self, table: pa.Table, kind: str, label_names: tuple[str, ...]) -> None:
+        self._table = table.combine_chunks()
+        self._kind = kind
+        self._label_names = label_names
+
+    def _derived(self, table: pa.Table, label_names: tuple[str, ...] | None = None) -> Self:
+        """A corpus of structures of this one, which need no second check."""
+        corpus = type(self).__new__(type(self))
+        corpus._hold(table, self._kind, self._label_names if label_names is None else label_names)
+        return corpus
 
     # ---- constructors
 
@@ -259,7 +253,9 @@ class Corpus:
         wanted = np.asarray(list(indices), np.int64)
         if (outside := wanted[(wanted < -len(self)) | (wanted >= len(self))]).size:
             raise CorpusError(f"out of range, the corpus has {len(self)} structures", structure=int(outside[0]))
-        return type(self)(self._table.take(wanted % len(self)), self._kind, self._label_names)
+        if not len(wanted):
+            raise CorpusError(EMPTY, advice=AT_LEAST_ONE)
+        return self._derived(self._table.take(wanted % len(self)))
 
     def split(self, fraction: float = 0.8, seed: int | None = None) -> tuple[Self, Self]:
         """Two parts, the first with `fraction` of the structures; in order, or drawn at random with a seed."""
@@ -275,12 +271,14 @@ class Corpus:
         """The same structures with other labels; label names are `labels`, or those there are, or those found."""
         column, found = label_columns(y, self._starts, "labels")
         names = tuple(labels) if labels is not None else self._label_names or found
-        return type(self)(_replaced(self._table, "labels", column), self._kind, names)
+        corpus = self._derived(_replaced(self._table, "labels", column), names)
+        check_labels(corpus._flat, names)
+        return corpus
 
     def without_labels(self) -> Self:
         """The same structures with every label missing; the label names stay known."""
         table = self._table.drop_columns(["labels"]) if "labels" in self._table.column_names else self._table
-        return type(self)(table, self._kind, self._label_names)
+        return self._derived(table)
 
     def with_column(self, name: str, values: Sequence[Any]) -> Self:
         """One more carried column, one value per structure; `id` may be replaced."""
@@ -296,7 +294,9 @@ class Corpus:
                 advice="give all structures values of one kind, valid text or numbers of at most 64 bits",
                 structure=_odd_one(values),
             ) from None
-        return type(self)(_replaced(self._table, name, column), self._kind, self._label_names)
+        corpus = copy(self)  # no number depends on the column: packed arrays and fingerprint are shared
+        corpus._table = _replaced(self._table, name, column)
+        return corpus
 
     # ---- disk
 

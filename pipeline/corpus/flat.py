@@ -46,14 +46,15 @@ class FlatCorpus:
     tags: Names | None  # n codes
 
 
-LIST_DEPTHS = {"tokens": 1, "labels": 1, "tags": 1, "features": 2, "values": 2, "links": 2, "prior": 2}
+LIST_COLUMNS = ("features", "values", "links", "labels", "prior", "tags")  # one entry per position
+_DEPTHS = {"tokens": 1, "labels": 1, "tags": 1, "features": 2, "values": 2, "links": 2, "prior": 2}
 
 
 def check_types(table: pa.Table) -> None:
     """Content columns are lists of strings, or lists of lists of strings or numbers."""
-    for name in LIST_DEPTHS.keys() & set(table.column_names):
+    for name in _DEPTHS.keys() & set(table.column_names):
         leaf: Any = table.schema.field(name).type
-        for _ in range(LIST_DEPTHS[name]):
+        for _ in range(_DEPTHS[name]):
             if not (pa.types.is_list(leaf) or pa.types.is_large_list(leaf)):
                 break
             leaf = leaf.value_type

@@ -6,24 +6,47 @@ Graphs: edges lie in their structure, no directed cycle. Features: finite. Prior
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from gramline.kernels.packing import Ints, Offsets
-from gramline.pipeline.corpus.flat import FlatCorpus, place
+from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.pipeline.corpus.flat import (
+    LIST_COLUMNS,
+    FlatCorpus,
+    Names,
+    check_types,
+    column_array,
+    list_offsets,
+    place,
+)
 from gramline.pipeline.errors import CorpusError, UnknownLabelError
 
+EMPTY, AT_LEAST_ONE = "the corpus is empty", "give at least one structure"
 LABELS_ADVICE = "give label names in their order (--labels)"
 PRIOR_TOLERANCE = 1e-6  # how far a prior row may sum from 1: single precision marginals pass, counts do not
 
 
+def check_columns(table: pa.Table, kind: str) -> None:
+    """Columns are there, of the right type, and every per-position one has as many entries as there are tokens."""
+    needed = {"trees": "links", "dags": "links", "parses": "links", "tagged": "tags"}.get(kind)
+    for name in ("id", "tokens", *([needed] if needed else [])):
+        if name not in table.column_names:
+            raise CorpusError(f"a corpus of {kind} needs a column {name!r}")
+    if len(table) == 0:
+        raise CorpusError(EMPTY, advice=AT_LEAST_ONE)
+    check_types(table)
+    starts = list_offsets(column_array(table, "tokens"))
+    for name in LIST_COLUMNS:
+        column = column_array(table, name)
+        if column is not None and not np.array_equal(list_offsets(column), starts):
+            structure = int(np.flatnonzero(list_offsets(column)[1:] != starts[1:])[0])
+            raise CorpusError(f"the column {name!r} and the tokens differ in length", structure=structure)
+
+
 def check(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> None:
     """Raise CorpusError for the first thing that is not well formed."""
-    if len(flat.starts) < 2:
-        raise CorpusError("the corpus is empty", advice="give at least one structure")
     if (empty := np.flatnonzero(np.diff(flat.starts) == 0)).size:
         raise CorpusError("no positions", advice="leave empty structures out", structure=int(empty[0]))
     if kind != "parses" and (bare := np.flatnonzero(flat.own & (flat.texts.codes < 0))).size:
@@ -31,11 +54,7 @@ def check(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> None:
     if kind == "tagged" and flat.tags is not None and (bare := np.flatnonzero(flat.tags.codes < 0)).size:
         raise CorpusError("the word has no tag", advice="give every word one", **place(flat.starts, int(bare[0])))
     _check_features(flat)
-    check_label_names(label_names)
-    if flat.labels is not None:
-        _check_labels(flat, label_names)
-    if flat.prior is not None:
-        _check_prior(flat, label_names)
+    check_labels(flat, label_names)
     if flat.link_indptr is not None and flat.links is not None:
         what = "edge" if kind == "dags" else "child"
         sources, targets = checked_targets(flat.starts, flat.link_indptr, flat.links, what)
@@ -45,14 +64,18 @@ def check(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> None:
             check_forest(flat.starts, sources, targets)
 
 
-def check_label_names(label_names: Sequence[str]) -> None:
-    """Distinct strings."""
+def check_labels(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
+    """Label names are distinct strings; labels and prior columns go with them."""
     for name in label_names:
         if not isinstance(name, str):
             raise CorpusError(f"label names must be strings, got {name!r}")
     if len(set(label_names)) != len(label_names):
         twice = next(name for name in label_names if list(label_names).count(name) > 1)
         raise CorpusError(f"the label {twice!r} is listed twice", advice="list each label once")
+    if flat.labels is not None:
+        _check_known(flat, flat.labels, label_names)
+    if flat.prior is not None:
+        _check_prior(flat, flat.prior, label_names)
 
 
 def _check_features(flat: FlatCorpus) -> None:
@@ -64,39 +87,37 @@ def _check_features(flat: FlatCorpus) -> None:
         raise CorpusError(problem, advice="feature values must be finite", **place(flat.starts, position))
 
 
-def _check_labels(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
-    assert flat.labels is not None
+def _check_known(flat: FlatCorpus, labels: Names, label_names: tuple[str, ...]) -> None:
     known = set(label_names)
-    strange = np.array([name not in known for name in flat.labels.names] + [False])  # the last entry is for no label
-    if (found := np.flatnonzero(strange[flat.labels.codes])).size:
-        name = flat.labels.names[flat.labels.codes[found[0]]]
+    is_unknown = np.array([name not in known for name in labels.names] + [False])  # the last entry is for no label
+    if (unknown := np.flatnonzero(is_unknown[labels.codes])).size:
+        name = labels.names[labels.codes[unknown[0]]]
         raise UnknownLabelError(
             f"the label {name!r} is not among the given labels ({', '.join(label_names)})",
-            tuple(sorted(flat.labels.names[code] for code in np.unique(flat.labels.codes[found]))),
+            tuple(sorted(labels.names[code] for code in np.unique(labels.codes[unknown]))),
             advice="add it to them (--labels), or leave the position without a label",
-            **place(flat.starts, int(found[0])),
+            **place(flat.starts, int(unknown[0])),
         )
 
 
-def _check_prior(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
-    assert flat.prior is not None
+def _check_prior(flat: FlatCorpus, prior: Floats, label_names: tuple[str, ...]) -> None:
     if not label_names:
         raise CorpusError("a prior needs labels to name its columns", advice=LABELS_ADVICE)
-    if flat.prior.shape[1] != len(label_names):
+    if prior.shape[1] != len(label_names):
         raise CorpusError(
-            f"the prior has {flat.prior.shape[1]} columns, but there are {len(label_names)} labels "
+            f"the prior has {prior.shape[1]} columns, but there are {len(label_names)} labels "
             f"({', '.join(label_names)})",
             advice="give one column per label, in that order",
         )
-    odd = ~((flat.prior >= 0.0) & (flat.prior <= 1.0 + PRIOR_TOLERANCE))  # also true for nan
+    odd = ~((prior >= 0.0) & (prior <= 1.0 + PRIOR_TOLERANCE))  # also true for nan
     if odd.any():
         position, column = (int(index[0]) for index in np.nonzero(odd))
         raise CorpusError(
-            f"the prior of label {label_names[column]!r} is {flat.prior[position, column]}",
+            f"the prior of label {label_names[column]!r} is {prior[position, column]}",
             advice="probabilities lie between 0 and 1",
             **place(flat.starts, position),
         )
-    sums = flat.prior.sum(axis=1)
+    sums = prior.sum(axis=1)
     if (far := np.flatnonzero(np.abs(sums - 1.0) > PRIOR_TOLERANCE)).size:
         raise CorpusError(
             f"the prior row sums to {sums[far[0]]:.6g}",

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gramline.pipeline.corpus import corpus
+from gramline.pipeline.corpus.validation import check
 from gramline.pipeline.errors import CorpusError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -33,6 +35,19 @@ def refused():
         assert "\n" not in str(error)
 
     return refused
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """The kinds of the corpora that were checked as a whole, in the order of the checks."""
+    kinds = []
+
+    def counted(flat, kind, label_names):
+        kinds.append(kind)
+        check(flat, kind, label_names)
+
+    monkeypatch.setattr(corpus, "check", counted)
+    return kinds
 
 
 @pytest.fixture

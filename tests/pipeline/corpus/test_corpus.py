@@ -228,6 +228,37 @@ def test_carried_columns():
         corpus.with_column("group", ["a"])
 
 
+def test_a_corpus_made_of_a_checked_one_is_not_checked_again(checks, tmp_path):
+    corpus = Corpus.from_dags([["a", "b"], ["c"]], [[(0, 1)], []], [["X", "Y"], ["X"]])
+    first, second = corpus.split(0.5)
+    derived = [corpus.select([1]), first, second, corpus.without_labels(), corpus.with_column("group", [1, 2])]
+    derived += [corpus.with_labels([["Y", None], None]), corpus.with_labels([["Z", None], None], labels=["Z"])]
+    assert all(len(part.packed()) for part in derived)
+    assert checks == ["dags"]
+    corpus.save(tmp_path / "c.parquet")
+    Corpus.load(tmp_path / "c.parquet")  # a file comes from outside
+    assert checks == ["dags", "dags"]
+
+
+def test_what_is_new_in_a_derived_corpus_is_checked():
+    corpus = Corpus.from_sequences([["a"]], [["X"]], prior=[[[0.25, 0.75]]], labels=["X", "Y"])
+    with pytest.raises(CorpusError, match="the corpus is empty"):
+        corpus.select([])
+    with pytest.raises(CorpusError, match="the label 'Z' is listed twice"):
+        corpus.with_labels([["Z"]], labels=["Z", "Z"])
+    with pytest.raises(CorpusError, match="the prior has 2 columns, but there are 1 labels"):
+        corpus.with_labels([["Z"]], labels=["Z"])
+
+
+def test_a_carried_column_leaves_the_packed_arrays_and_the_fingerprint():
+    corpus = Corpus.from_sequences([["a"], ["b"]])
+    packed, fingerprint = corpus.packed(), corpus.fingerprint
+    carried = corpus.with_column("group", [1, 2])
+    assert carried.packed() is packed
+    assert carried.fingerprint == fingerprint
+    assert "group" not in corpus.table.column_names
+
+
 def test_a_generator_will_do():
     corpus = Corpus.from_sequences((iter(sentence) for sentence in (["a", "b"], ["c"])), iter([["X", "Y"], ["X"]]))
     assert isinstance(corpus.packed(), PackedSequences)
