@@ -29,7 +29,15 @@ class Prior(Record):
 
 @dataclass(frozen=True)
 class UniformPrior(Prior):
-    """P(y|x) = 1 / n_labels."""
+    """P(y|x) = 1 / n_labels.
+
+    >>> from gramline.kernels import SequenceLabeling, UniformPrior
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["a"]], labels=["x", "y"])
+    >>> SequenceLabeling(prior=UniformPrior()).full(corpus)[0, 0]
+    array([[0.25, 0.  ],
+           [0.  , 0.25]])
+    """
 
     name: ClassVar[str] = "uniform"
 
@@ -39,7 +47,15 @@ class UniformPrior(Prior):
 
 @dataclass(frozen=True)
 class TabulatedPrior(Prior):
-    """P(y|x) is the table that the corpus carries, e.g. the marginals of another model."""
+    """P(y|x) is the table that the corpus carries, for example the marginals of another model.
+
+    >>> from gramline.kernels import SequenceLabeling, TabulatedPrior
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["a"]], prior=[[[0.75, 0.25]]], labels=["x", "y"])
+    >>> SequenceLabeling(prior=TabulatedPrior()).full(corpus)[0, 0]
+    array([[0.5625, 0.    ],
+           [0.    , 0.0625]])
+    """
 
     name: ClassVar[str] = "tabulated"
 
@@ -70,7 +86,19 @@ class TabulatedPrior(Prior):
 class EmpiricalPrior(Prior):
     """P(y|x) = (count(x, y) + s) / (count(x) + s L): label frequencies of the observation in the training corpus.
 
-    s = `smoothing` > 0, L = number of labels; an observation without training labels gets 1 / L.
+    L is the number of labels. An observation without training labels gets 1 / L.
+
+    Parameters
+    ----------
+    smoothing : s > 0.
+
+    >>> from gramline.kernels import EmpiricalPrior
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["a", "b", "a"]], [["x", "y", "x"]])
+    >>> EmpiricalPrior(smoothing=1.0).resolve(corpus.packed())
+    array([[0.75      , 0.25      ],
+           [0.33333333, 0.66666667],
+           [0.75      , 0.25      ]])
     """
 
     name: ClassVar[str] = "empirical"

@@ -26,6 +26,19 @@ class DagLabeling(PositionLabeling):
 
     Row by row in topological order: H[v] = (kap (1+U'))[v] A with A the edges on the right, U'[tau] = sum_v H[v].
     O(|E| T' + T |E'|) per pair. Positive semidefinite when kx is. Marginalized labeling kernel on DAGs.
+
+    Parameters
+    ----------
+    c : weight of every position of a feature, c > 0.
+    observation : kernel k_x between two observations, such as `Identity()` or `Polynomial(degree=2)`.
+    prior : P(y|x), such as `UniformPrior()`.
+    label_kernel : k_y between two labels, a positive semidefinite matrix; None for the identity.
+
+    >>> from gramline.kernels import DagLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_dags([["a", "b", "c"]], [[(0, 1), (0, 2), (1, 2)]], [["x", "y", "y"]])
+    >>> DagLabeling().gram(corpus).diagonal()
+    array([2.25, 2.25, 2.25])
     """
 
     name: ClassVar[str] = "dag-labeling"

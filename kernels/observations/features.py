@@ -40,7 +40,19 @@ class FeatureKernel(ObservationKernel):
 
 @dataclass(frozen=True)
 class Linear(FeatureKernel):
-    """k_x = x . x'"""
+    """k_x = x . x': positive semidefinite.
+
+    Parameters
+    ----------
+    normalized : divide by |x| |x'|; 0 where that is 0.
+
+    >>> from gramline.kernels import Linear, SequenceLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([[{"u": 1.0, "v": 2.0}], [{"u": 1.0}]])
+    >>> SequenceLabeling(observation=Linear()).gram(corpus)
+    array([[5., 1.],
+           [1., 1.]])
+    """
 
     name: ClassVar[str] = "linear"
 
@@ -52,7 +64,21 @@ class Linear(FeatureKernel):
 
 @dataclass(frozen=True)
 class Polynomial(FeatureKernel):
-    """k_x = (x . x' + coef0)^degree, degree >= 1 a whole number and coef0 >= 0: positive semidefinite."""
+    """k_x = (x . x' + coef0)^degree: positive semidefinite.
+
+    Parameters
+    ----------
+    degree : a whole number, degree >= 1.
+    coef0 : coef0 >= 0.
+    normalized : divide by sqrt(k_x(x, x) k_x(x', x')); 0 where that is 0.
+
+    >>> from gramline.kernels import Polynomial, SequenceLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([[{"u": 1.0, "v": 2.0}], [{"u": 1.0}]])
+    >>> SequenceLabeling(observation=Polynomial(degree=2)).gram(corpus)
+    array([[36.,  4.],
+           [ 4.,  4.]])
+    """
 
     name: ClassVar[str] = "polynomial"
 
@@ -77,7 +103,19 @@ class Polynomial(FeatureKernel):
 
 @dataclass(frozen=True)
 class Gaussian(FeatureKernel):
-    """k_x = exp(-gamma |x - x'|^2), gamma > 0: positive semidefinite, normalized already."""
+    """k_x = exp(-gamma |x - x'|^2): positive semidefinite, normalized already.
+
+    Parameters
+    ----------
+    gamma : gamma > 0.
+
+    >>> from gramline.kernels import Gaussian, SequenceLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([[{"u": 1.0, "v": 2.0}], [{"u": 1.0}]])
+    >>> SequenceLabeling(observation=Gaussian(gamma=0.5)).gram(corpus).round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]])
+    """
 
     name: ClassVar[str] = "gaussian"
     by_distance: ClassVar[bool] = True

@@ -15,7 +15,15 @@ from gramline.kernels.parameters import require_flag
 
 @dataclass(frozen=True)
 class Identity(ObservationKernel):
-    """k_x(x, x') = 1 if the whole observations are equal, else 0. Positive semidefinite, normalized already."""
+    """k_x(x, x') = 1 if the whole observations are equal, else 0. Positive semidefinite, normalized already.
+
+    >>> from gramline.kernels import Identity, SequenceLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> SequenceLabeling(observation=Identity()).gram(Corpus.from_sequences([["a"], ["b"], ["a"]]))
+    array([[1., 0., 1.],
+           [0., 1., 0.],
+           [1., 0., 1.]])
+    """
 
     name: ClassVar[str] = "identity"
 

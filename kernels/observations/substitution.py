@@ -22,8 +22,23 @@ EIGENVALUE_TOLERANCE = 1e-10
 class Substitution(ObservationKernel):
     """k_x(x, x') = matrix[x][x'] for the given symbols.
 
-    The matrix must be symmetric. Published substitution matrices are not positive semidefinite; that is allowed, and
-    `is_positive_semidefinite` and `smallest_eigenvalue` report it (learners that solve with the Gram need it to be).
+    Published substitution matrices are not positive semidefinite. That is allowed; `is_positive_semidefinite` and
+    `smallest_eigenvalue` report it, because learners that solve with the Gram matrix need it to be.
+
+    Parameters
+    ----------
+    symbols : the observations that can be compared, as strings; a string is read as its characters.
+    matrix : symmetric, shape (n_symbols, n_symbols).
+    normalized : divide by sqrt(k_x(x, x) k_x(x', x')); 0 where that is not positive.
+
+    >>> from gramline.kernels import SequenceLabeling, Substitution
+    >>> from gramline.pipeline import Corpus
+    >>> observation = Substitution("AB", [[4.0, -1.0], [-1.0, 5.0]])
+    >>> SequenceLabeling(observation=observation).gram(Corpus.from_sequences([["A"], ["B"]]))
+    array([[ 4., -1.],
+           [-1.,  5.]])
+    >>> observation.is_positive_semidefinite
+    True
     """
 
     name: ClassVar[str] = "substitution"

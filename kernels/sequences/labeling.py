@@ -33,6 +33,24 @@ class SequenceLabeling(PositionLabeling):
                r(tau,t) = kap (1+U')(tau,t) + gap r(tau,t-1),                   S(tau,t) = r(tau,t) + gap S(tau-1,t)
 
     O(T T') per pair. Positive semidefinite when kx is. Marginalized labeling kernel, equations (1)-(3).
+
+    Parameters
+    ----------
+    c : weight of every position of a feature, c > 0.
+    gap : weight of every skipped position, 0 <= gap <= 1.
+    observation : kernel k_x between two observations, such as `Identity()` or `Polynomial(degree=2)`.
+    prior : P(y|x), such as `UniformPrior()`.
+    label_kernel : k_y between two labels, a positive semidefinite matrix; None for the identity.
+
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["the", "dog"], ["dog"]], [["D", "N"], ["N"]])
+    >>> SequenceLabeling().gram(corpus)
+    array([[1.5, 0. , 0. ],
+           [0. , 1.5, 1. ],
+           [0. , 1. , 1. ]])
+    >>> SequenceLabeling().full(corpus).shape  # (positions, positions, labels, labels)
+    (3, 3, 2, 2)
     """
 
     name: ClassVar[str] = "sequence-labeling"

@@ -87,7 +87,21 @@ class SubtreeGraph:
 
 @dataclass(frozen=True, eq=False)
 class WeightedForest:
-    """A graph of distinct subtrees and the weight of each; `values` evaluates the sum for new trees."""
+    """F(T) = sum_i a_i K(T_i, T) as a graph of distinct subtrees and the weight of each.
+
+    Attributes
+    ----------
+    kernel : the subset-tree kernel K.
+    graph : distinct subtrees, children first.
+    weights : weight of each subtree, shape (n_subtrees,).
+    size : how many trees, nodes and subtrees the forest stands for.
+
+    >>> from gramline.kernels import SubsetTree, WeightedForest
+    >>> from gramline.pipeline import Corpus
+    >>> trees = Corpus.from_parses(["(NP (D the) (N man))", "(NP (D the) (N dog))"]).packed()
+    >>> WeightedForest.of(SubsetTree(), trees, [1.0, -1.0]).values(trees)
+    array([ 3., -3.])
+    """
 
     kernel: SubsetTree
     graph: SubtreeGraph

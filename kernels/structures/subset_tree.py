@@ -27,10 +27,20 @@ class SubsetTree(Kernel):
     """K(T, T') = sum over nodes a of T, b of T' of C(a, b).
 
     C(a, b) = 0 when the productions differ or are missing, otherwise decay * prod_j (1 + C(a_j, b_j)) over the
-    nonterminal children; a common fragment of s productions counts decay^s, 0 < decay <= 1. With `max_depth` d
-    fragments are at most d productions deep. `normalized` divides by sqrt(K(T, T) K(T', T')), and gives 0 where that
-    is 0. Positive semidefinite. Cost: pairs of distinct subtrees of equal production, per tile. Collins and Duffy
-    (2001).
+    nonterminal children. Positive semidefinite. Cost: pairs of distinct subtrees of equal production, per tile.
+    Collins and Duffy (2001).
+
+    Parameters
+    ----------
+    decay : a common fragment of s productions counts decay^s, 0 < decay <= 1.
+    max_depth : fragments are at most that many productions deep; None for no limit.
+    normalized : divide by sqrt(K(T, T) K(T', T')); 0 where that is 0.
+
+    >>> from gramline.kernels import SubsetTree
+    >>> from gramline.pipeline import Corpus
+    >>> SubsetTree().gram(Corpus.from_parses(["(NP (D the) (N man))", "(NP (D the) (N dog))"]))
+    array([[6., 3.],
+           [3., 6.]])
     """
 
     name: ClassVar[str] = "subset-tree"

@@ -20,10 +20,20 @@ from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit
 class Tagging(Kernel):
     """K(s, s') = sum over positions i of s, j of s' of C(i, j).
 
-    C(i, j) = decay [same tag] (1 + [same word]) (1 + C(i + 1, j + 1)): a common run of n consecutive tags, each taken
-    with or without its word, counts decay^n, 0 < decay <= 1. With `gap`, runs may skip positions and an appearance
-    with g skipped ones counts gap^g (`gap=0` is the contiguous kernel). Positive semidefinite. Cost: pairs of positions
-    of equal tag; with a gap all pairs of positions. Collins and Duffy (2002).
+    C(i, j) = decay [same tag] (1 + [same word]) (1 + C(i + 1, j + 1)): runs of consecutive tags, each tag with or
+    without its word. Positive semidefinite. Cost: pairs of positions of equal tag; with a gap all pairs of positions.
+    Collins and Duffy (2002).
+
+    Parameters
+    ----------
+    decay : a common run of n tags counts decay^n, 0 < decay <= 1.
+    gap : runs may skip positions, and g skipped positions count gap^g, 0 <= gap <= 1; None or 0: runs are contiguous.
+
+    >>> from gramline.kernels import Tagging
+    >>> from gramline.pipeline import Corpus
+    >>> Tagging().gram(Corpus.from_tagged([[("the", "D"), ("dog", "N")], [("a", "D"), ("dog", "N")]]))
+    array([[8., 5.],
+           [5., 8.]])
     """
 
     name: ClassVar[str] = "tagging"

@@ -30,6 +30,21 @@ class TreeLabeling(PositionLabeling):
 
     Nothing is subtracted or divided. Forests are fine: U' = 0 at every root. O(T T') per pair. Positive semidefinite
     when kx is. Marginalized labeling kernel on trees.
+
+    Parameters
+    ----------
+    c : weight of every position of a feature, c > 0.
+    observation : kernel k_x between two observations, such as `Identity()` or `Polynomial(degree=2)`.
+    prior : P(y|x), such as `UniformPrior()`.
+    label_kernel : k_y between two labels, a positive semidefinite matrix; None for the identity.
+
+    >>> from gramline.kernels import TreeLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_trees([["eats", "dog", "bone"]], [[[1, 2], [], []]], [["V", "N", "N"]])
+    >>> TreeLabeling().gram(corpus)
+    array([[2.25, 0.  , 0.  ],
+           [0.  , 1.75, 0.  ],
+           [0.  , 0.  , 1.75]])
     """
 
     name: ClassVar[str] = "tree-labeling"

@@ -1,0 +1,83 @@
+"""Every public name has an example in its docstring, and every example of the shipped modules gives what it prints."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("kernels", "learners", "pipeline")
+# Public names that have no example yet. Only ever take names away from this set.
+WITHOUT_EXAMPLE = {
+    "gramline.learners.DenseGram",
+    "gramline.learners.GaussianProcessLabeler",
+    "gramline.learners.HiddenMarkovPerceptron",
+    "gramline.learners.KernelZScoreLabeler",
+    "gramline.learners.LabelingPerceptron",
+    "gramline.learners.RankingPerceptron",
+    "gramline.learners.ZScoreLabeler",
+    "gramline.learners.evaluate",
+    "gramline.pipeline.Corpus",
+    "gramline.pipeline.KernelLabeler",
+    "gramline.pipeline.Model",
+    "gramline.pipeline.Ranker",
+    "gramline.pipeline.StoredGram",
+    "gramline.pipeline.append_gram",
+    "gramline.pipeline.build_gram",
+    "gramline.pipeline.connect",
+    "gramline.pipeline.cross_validate",
+    "gramline.pipeline.export_gram",
+    "gramline.pipeline.fit_ranker",
+    "gramline.pipeline.verify_gram",
+}
+
+
+def public_names() -> list[str]:
+    """Classes and functions that a package gives away under its own name."""
+    names = []
+    for package in PACKAGES:
+        module = import_module(f"gramline.{package}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not name.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
+                names.append(f"{module.__name__}.{name}")
+    return names
+
+
+def modules_with_examples() -> list[str]:
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return [
+        ".".join(("gramline", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in paths
+        if ">>> " in path.read_text("utf-8")
+    ]
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_a_public_name_has_an_example(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    has_example = ">>> " in (inspect.getdoc(getattr(import_module(module), attribute)) or "")
+    if name in WITHOUT_EXAMPLE:
+        assert not has_example, f"{name} has an example now; take it out of WITHOUT_EXAMPLE"
+    else:
+        assert has_example, f"the docstring of {name} has no example"
+
+
+def test_the_names_without_an_example_are_public() -> None:
+    assert set(public_names()) >= WITHOUT_EXAMPLE
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_examples_give_what_they_print(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # an example may write files
+    examples = [test for test in doctest.DocTestFinder().find(import_module(name)) if test.examples]
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    report: list[str] = []
+    for example in examples:
+        runner.run(example, out=report.append)
+    assert examples, f"no example of {name} is found"
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)
