@@ -6,6 +6,8 @@ sentence. Nothing reads a message to find out what happened.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, Self, TypedDict, Unpack
 
 
@@ -69,6 +71,13 @@ def _rebuilt(kind: type[LocatedError], args: tuple[Any, ...], state: dict[str, A
     error.args = args
     error.__dict__.update(state)
     return error
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The advice for a name that is not known: the one that was probably meant, or all there are."""
+    names = list(known)
+    near = get_close_matches(str(name), names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
 
 
 class KernelError(LocatedError, ValueError):

@@ -71,10 +71,8 @@ class TabulatedPrior(Prior):
                 f"the prior table has shape {table.shape}, but the corpus has {packed.n_positions} positions and "
                 f"{packed.n_labels} labels; give one row per position and one column per label"
             )
-        # written so that nan fails the test as well
-        bad = ~((table >= 0) & (table <= 1)).all(axis=1) | ~(np.abs(table.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE)
-        if bad.any():
-            position = int(np.argmax(bad))
+        position = first_improper_row(table)
+        if position is not None:
             raise PackingError(
                 f"{where(packed, position)}: the prior row {table[position].tolist()} is not a distribution; "
                 "give values between 0 and 1 that sum to 1"
@@ -126,3 +124,9 @@ class EmpiricalPrior(Prior):
         table = (counts + self.smoothing) / (counts.sum(axis=1, keepdims=True) + self.smoothing * n_labels)
         result: Floats = table[packed.symbols]
         return result
+
+
+def first_improper_row(table: Floats) -> int | None:
+    """The first row that is no distribution: a value is negative or no number, or the sum is not 1; else None."""
+    is_proper = (table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE)  # false for nan
+    return None if is_proper.all() else int(np.argmin(is_proper))

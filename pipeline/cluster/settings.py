@@ -15,10 +15,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gramline.kernels.errors import did_you_mean
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.addresses import DANGER, WAY_OUT, is_loopback
 from gramline.pipeline.toml_lines import JobLines
@@ -182,6 +182,4 @@ def _record(kind: type[Record], name: str, table: dict[str, Any], lines: JobLine
 
 def _refuse_unknown(key: str, known: Any, where: str) -> None:
     if key not in known:
-        near = get_close_matches(key, list(known), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise InputError(f"{where}: there is no setting {key!r}; {hint}")
+        raise InputError(f"{where}: there is no setting {key!r}", advice=did_you_mean(key, known))

@@ -12,7 +12,6 @@ import pyarrow as pa
 from gramline.kernels.packing import Offsets
 from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked
 from gramline.pipeline.corpus.tokens import listed
-from gramline.pipeline.corpus.validation import LABELS_ADVICE
 from gramline.pipeline.errors import CorpusError
 
 
@@ -50,7 +49,8 @@ def first_unknown_label(labels: Sequence[Sequence[str | None]], known: Collectio
 def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> pa.Array[Any]:
     """One (positions x labels) table per structure."""
     if not label_names:
-        raise CorpusError("a prior needs labels to name its columns", advice=LABELS_ADVICE)
+        advice = "give label names in their order (--labels)"
+        raise CorpusError("a prior needs labels to name its columns", advice=advice)
     tables = list(prior)
     if len(tables) != len(starts) - 1:
         problem = f"{len(starts) - 1} structures but {len(tables)} prior tables"

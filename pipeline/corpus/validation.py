@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.kernels.priors import first_improper_row
 from gramline.pipeline.corpus.flat import (
     LIST_COLUMNS,
     FlatCorpus,
@@ -24,8 +25,6 @@ from gramline.pipeline.corpus.flat import (
 from gramline.pipeline.errors import CorpusError, UnknownLabelError
 
 EMPTY, AT_LEAST_ONE = "the corpus is empty", "give at least one structure"
-LABELS_ADVICE = "give label names in their order (--labels)"
-PRIOR_TOLERANCE = 1e-6  # how far a prior row may sum from 1: single precision marginals pass, counts do not
 
 
 def check_columns(table: pa.Table, kind: str) -> None:
@@ -101,28 +100,18 @@ def _check_known(flat: FlatCorpus, labels: Names, label_names: tuple[str, ...]) 
 
 
 def _check_prior(flat: FlatCorpus, prior: Floats, label_names: tuple[str, ...]) -> None:
-    if not label_names:
-        raise CorpusError("a prior needs labels to name its columns", advice=LABELS_ADVICE)
     if prior.shape[1] != len(label_names):
         raise CorpusError(
             f"the prior has {prior.shape[1]} columns, but there are {len(label_names)} labels "
             f"({', '.join(label_names)})",
             advice="give one column per label, in that order",
         )
-    odd = ~((prior >= 0.0) & (prior <= 1.0 + PRIOR_TOLERANCE))  # also true for nan
-    if odd.any():
-        position, column = (int(index[0]) for index in np.nonzero(odd))
+    if (position := first_improper_row(prior)) is not None:
+        row = prior[position]
         raise CorpusError(
-            f"the prior of label {label_names[column]!r} is {prior[position, column]}",
-            advice="probabilities lie between 0 and 1",
+            f"the prior row has values from {row.min():.6g} to {row.max():.6g} and the sum {row.sum():.6g}",
+            advice="give values between 0 and 1 that sum to 1",
             **place(flat.starts, position),
-        )
-    sums = prior.sum(axis=1)
-    if (far := np.flatnonzero(np.abs(sums - 1.0) > PRIOR_TOLERANCE)).size:
-        raise CorpusError(
-            f"the prior row sums to {sums[far[0]]:.6g}",
-            advice="normalize it to sum to 1",
-            **place(flat.starts, int(far[0])),
         )
 
 

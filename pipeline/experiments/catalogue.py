@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
+from gramline.kernels.errors import did_you_mean
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Experiment
 
@@ -71,7 +70,5 @@ EXPERIMENTS = {
 
 def find_experiment(name: str) -> Experiment:
     if name not in EXPERIMENTS:
-        near = get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(EXPERIMENTS)}"
-        raise InputError(f"there is no experiment {name!r}; {hint}")
+        raise InputError(f"there is no experiment {name!r}", advice=did_you_mean(name, EXPERIMENTS))
     return EXPERIMENTS[name]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
+
+from gramline.kernels.errors import did_you_mean
 
 
 class LazyGroup(click.Group):
@@ -31,9 +32,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self._members and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self._members, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._members)}"
-            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+            ctx.fail(f"there is no command {args[0]!r}; {did_you_mean(args[0], self._members)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from gramline.kernels.errors import did_you_mean
 from gramline.pipeline.errors import InputError
 
 
@@ -79,9 +79,7 @@ def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> Non
     allowed = list(known)
     for key in keys:
         if key not in allowed:
-            near = get_close_matches(key, allowed, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(allowed)}"
-            raise InputError(f"{where}: there is no {key!r}; {hint}")
+            raise InputError(f"{where}: there is no {key!r}", advice=did_you_mean(key, allowed))
 
 
 def read_object(path: str, what: str) -> dict[str, Any]:

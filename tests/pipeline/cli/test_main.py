@@ -92,7 +92,7 @@ def test_lists_of_commands_do_not_wait_for_the_numerical_libraries(group: list[s
     [
         (["gramm"], "there is no command 'gramm'; did you mean 'gram'?"),
         (["gram", "biuld"], "did you mean 'build'?"),
-        (["quux"], "there are demo, corpus, gram"),
+        (["quux"], "known are demo, corpus, gram"),
         (["fit", "--nonsense"], "--nonsense"),
         (["predict"], "Missing argument 'MODEL'"),
         (["demo", "--sentences", "many"], "'many' is not a valid integer"),

@@ -91,22 +91,22 @@ REFUSED = {
     "negative prior": (
         sequences([["a"], ["b", "c"]], prior=[[[1, 0]], [[0.5, 0.5], [-0.5, 1.5]]], labels=["X", "Y"]),
         (1, 1),
-        "the prior of label 'X' is -0.5",
+        "the prior row has values from -0.5 to 1.5 and the sum 1",
     ),
     "prior above one": (
         sequences([["a"]], prior=[[[0.0, 1.5]]], labels=["X", "Y"]),
         (0, 0),
-        "the prior of label 'Y' is 1.5",
+        "the prior row has values from 0 to 1.5 and the sum 1.5",
     ),
     "prior is nan": (
         sequences([["a"]], prior=[[[BAD]]], labels=["X"]),
         (0, 0),
-        "the prior of label 'X'",
+        "the prior row has values from nan to nan",
     ),
     "prior sum": (
         sequences([["a"]], prior=[[[0.5, 0.4]]], labels=["X", "Y"]),
         (0, 0),
-        "the prior row sums to 0.9",
+        "the prior row has values from 0.4 to 0.5 and the sum 0.9",
     ),
     "too few trees": (trees([["a"], ["b"]], [[[]]]), NOWHERE, "2 structures but children of 1"),
     "too few nodes": (trees([["a", "b"]], [[[1]]]), (0, None), "2 positions but 1 lists of children"),

@@ -67,7 +67,7 @@ def test_nested_trees(write, tmp_path):
             "the structure is of kind dags, the first is",
         ),
         ('{"tokens": [["f"]], "words": []}\n', (1, 0, None), "'words' must hold one word per token"),
-        ('{"tokens": ["a"], "labels": ["X"], "prior": [[2]]}\n', (1, 0, 0), "the prior of"),
+        ('{"tokens": ["a"], "labels": ["X"], "prior": [[2]]}\n', (1, 0, 0), "the prior row has values from 2 to 2"),
         ('{"tree": "(S (A b)"}\n', (1, 0, None), "line 1 of the tree: the tree that begins here is not closed"),
     ],
 )
