@@ -1,6 +1,6 @@
 from .gaussian_process.labeler import GaussianProcessLabeler as GaussianProcessLabeler
 from .metrics import evaluate as evaluate
-from .operators.operator import DenseGram as DenseGram
+from .operators.dense import DenseGram as DenseGram
 from .perceptrons.hidden_markov import HiddenMarkovPerceptron as HiddenMarkovPerceptron
 from .perceptrons.labeling import LabelingPerceptron as LabelingPerceptron
 from .perceptrons.ranking import RankingPerceptron as RankingPerceptron

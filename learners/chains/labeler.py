@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfc
 
-from gramline.kernels.packing import MISSING, Packable, Packed
+from gramline.kernels.packing import MISSING, Packed
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.moments import path_moments
 from gramline.learners.chains.viterbi import path_scores, viterbi
@@ -18,7 +18,7 @@ from gramline.learners.errors import LabelError
 from gramline.learners.estimator import Learner
 from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.operators.checks import check_cross
-from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator, is_operator
 from gramline.learners.token_features import Unlabeled, label_names, packed_sequences
 
 Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads
@@ -80,7 +80,7 @@ class ChainLabeler(Learner):
         structures: list[Any]
         if labels is not None:
             structures = list(labels)
-        elif hasattr(evidence, "matmul"):
+        elif is_operator(evidence):
             raise LabelError("a Gram matrix carries no labels; give the label paths to score")
         else:
             structures = _own_labels(packed_sequences(evidence))
@@ -109,8 +109,3 @@ def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -
     """G(train, new)^T @ weights, shape (n_columns, n_labels), and the starts of the new structures."""
     check_cross(cross, len(weights), names)
     return cross.matmul(weights, transpose=True), cross.layout.cols.structure_starts
-
-
-def is_gram(evidence: Packable | Packed | GramOperator) -> bool:
-    """Whether this is an operator rather than a corpus."""
-    return hasattr(evidence, "matmul")

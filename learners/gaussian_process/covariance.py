@@ -16,7 +16,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
-from gramline.learners.operators.operator import CanHold, GramOperator
+from gramline.learners.operators.operator import GramOperator, HasDense
+from gramline.learners.operators.selection import by_block
 
 STRIP_ROWS = 128  # converted to float64 at a time
 
@@ -43,7 +44,7 @@ class Covariance(Protocol):
 
 
 class ExactCovariance:
-    """C = G[rows, rows] + jitter I; held in memory from the first factor on, where the Gram can afford it."""
+    """C = G[rows, rows] + jitter I; in memory from the first factor on, where the operator allows it."""
 
     def __init__(self, gram: GramOperator, rows: Indices, jitter: float = 0.0) -> None:
         self.gram = gram
@@ -51,7 +52,7 @@ class ExactCovariance:
         self.jitter = jitter
         self._diagonal = gram.diagonal()[rows] + jitter
         self._is_factored = False
-        self._held: NDArray[Any] | None = None  # G[rows, rows]
+        self._dense: NDArray[Any] | None = None  # G[rows, rows]
 
     @property
     def n_rows(self) -> int:
@@ -59,8 +60,8 @@ class ExactCovariance:
 
     def multiply(self, W: Matrix) -> Matrix:
         product: Matrix
-        if self._held is not None:
-            product = _product(self._held, W)
+        if self._dense is not None:
+            product = _product(self._dense, W)
         else:
             spread = np.zeros((self.gram.shape[0], W.shape[1]))
             spread[self.rows] = W
@@ -73,8 +74,8 @@ class ExactCovariance:
         return self._diagonal
 
     def columns(self, chosen: Indices) -> Matrix:
-        if self._held is not None:
-            block = self._held[:, chosen].astype(float)
+        if self._dense is not None:
+            block = self._dense[:, chosen].astype(float)
         else:
             block = submatrix(self.gram, self.rows, self.rows[chosen])
         block[chosen, np.arange(len(chosen))] += self.jitter
@@ -87,9 +88,11 @@ class ExactCovariance:
     def factor(self, scale: Matrix) -> Factor:
         if not self._is_factored:
             self._is_factored = True
-            self._held = self.gram.held(self.rows) if isinstance(self.gram, CanHold) else None
+            self._dense = self.gram.dense(self.rows) if isinstance(self.gram, HasDense) else None
         shift = 1.0 + self.jitter * scale**2
-        return self.gram.cholesky(scale, shift, self.rows) if self._held is None else cholesky(self._held, scale, shift)
+        if self._dense is None:
+            return self.gram.cholesky(scale, shift, self.rows)
+        return cholesky(self._dense, scale, shift)
 
 
 def _product(matrix: NDArray[Any], W: Matrix) -> Matrix:
@@ -103,15 +106,8 @@ def _product(matrix: NDArray[Any], W: Matrix) -> Matrix:
 
 
 def submatrix(gram: GramOperator, rows: Indices, cols: Indices) -> Matrix:
-    """G[rows, cols] as float64, reading only the tiles it touches."""
-    found = np.empty((len(rows), len(cols)))
-    for block, places in _by_block(gram.layout.cols.block_starts, cols):
-        inner = cols[places] - gram.layout.cols.rows(block).start
-        row_places = dict(_by_block(gram.layout.rows.block_starts, rows))
-        for i, tile in gram.column_blocks(block, sorted(row_places)):
-            outer = rows[row_places[i]] - gram.layout.rows.rows(i).start
-            found[np.ix_(row_places[i], places)] = tile[np.ix_(outer, inner)]
-    return found
+    """G[rows][:, cols] as float64."""
+    return gram.select(rows, cols).astype(float, copy=False)
 
 
 def row_blocks(cross: GramOperator, rows: Indices) -> Iterator[tuple[slice, Matrix]]:
@@ -128,10 +124,10 @@ def distinct_rows(gram: GramOperator, rows: Indices) -> tuple[Indices, Indices]:
     Identical rows of a positive semidefinite matrix have the same latent value with probability 1. Rows are
     compared byte by byte through 128-bit digests, priors included.
     """
-    wanted = dict(_by_block(gram.layout.rows.block_starts, rows))
+    wanted = by_block(gram.layout.rows.block_starts, rows)
     digests = [blake2b(digest_size=16) for _ in rows]
     for block in range(gram.layout.cols.n_blocks):
-        for i, tile in gram.column_blocks(block, sorted(wanted)):
+        for i, tile in gram.column_blocks(block, list(wanted)):
             start = gram.layout.rows.rows(i).start
             for place in wanted[i].tolist():
                 digests[place].update(np.ascontiguousarray(tile[rows[place] - start]).data)
@@ -165,10 +161,3 @@ def smallest_eigenvalue(covariance: Covariance) -> float:
     )
     found = eigsh(operator, k=1, which="SA", tol=1e-4, v0=np.random.default_rng(0).standard_normal(n))
     return float(found[0][0])
-
-
-def _by_block(starts: Indices, rows: Indices) -> Iterator[tuple[int, Indices]]:
-    """(block, places in `rows` that fall into it) for every block that is touched."""
-    blocks = np.searchsorted(starts, rows, side="right") - 1
-    for block in np.unique(blocks).tolist():
-        yield block, np.flatnonzero(blocks == block)

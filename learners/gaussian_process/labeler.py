@@ -39,7 +39,8 @@ from gramline.learners.kinds import GramLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.linear_algebra.cholesky import Factor
 from gramline.learners.operators.checks import check_cross, check_square
-from gramline.learners.operators.operator import DenseGram, GramOperator
+from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.operator import GramOperator
 
 LARGEST_VARIANCE = 1e100
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gramline.learners.errors import LearnerError
-from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator, is_operator
 
 
 def check_operator(gram: object) -> None:
     """A learner reads Gram matrices that know their layout, not bare arrays and not corpora."""
-    if not hasattr(gram, "layout"):
+    if not is_operator(gram):
         raise LearnerError(
             f"expected a Gram matrix, got {type(gram).__name__}; give DenseGram(matrix, lengths), "
             "DenseGram.of(kernel, training corpus), with the new corpus as third argument to predict, or a StoredGram"

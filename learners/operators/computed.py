@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
-from gramline.learners.arrays import Matrix
+from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
 from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.learners.operators.selection import select_rows
 
 
 class ComputedGram:
@@ -41,12 +41,12 @@ class ComputedGram:
     def shape(self) -> tuple[int, int]:
         return self.layout.shape
 
-    def tile(self, i: int, j: int) -> NDArray[Any]:
+    def tile(self, i: int, j: int) -> Tile:
         return self._kernel.tile(
             self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j)
         )
 
-    def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, NDArray[Any]]]:
+    def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Tile]]:
         for i in range(self.layout.rows.n_blocks) if rows is None else rows:
             yield i, self.tile(i, j)
 
@@ -65,6 +65,9 @@ class ComputedGram:
                 product[across.rows(outer)] += tile @ part
         return product
 
+    def select(self, rows: Indices, cols: Indices) -> Tile:
+        return select_rows(self.layout, lambda keys: ((key, self.tile(*key)) for key in keys), rows, cols)
+
     def diagonal(self) -> Matrix:
         if not self.layout.is_symmetric:
             raise LearnerError("a rectangular Gram matrix has no diagonal")
@@ -74,13 +77,13 @@ class ComputedGram:
     def col_diagonal(self) -> Matrix:
         return self._kernel.diagonal(self._cols)
 
-    def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: NDArray[np.int64] | None = None) -> Factor:
+    def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None) -> Factor:
         """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale); computes the whole matrix."""
         if not self.layout.is_symmetric:
             raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
         return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
 
-    def held(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+    def dense(self, rows: Indices) -> Tile:
         return self._kernel.tile(self._rows, self._rows)[np.ix_(rows, rows)]
 
     @staticmethod

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from gramline.kernels.observations.features import FeatureKernel, Gaussian, Linear, Polynomial
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 
 
 class ObservationGram(DenseGram):

@@ -12,13 +12,13 @@ import numpy as np
 
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Floats, Offsets
-from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores, is_gram
+from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores
 from gramline.learners.chains.ties import size_column
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import CorpusLearner, GramLearner
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.checks import check_square
-from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator, is_operator
 from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.perceptrons.hidden_markov_loops import dual_block, primal_round
 from gramline.learners.token_features import (
@@ -196,7 +196,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         return np.asarray(features @ self.emission_.T), np.asarray(sizes), packed.starts
 
     def _check_form(self, evidence: Evidence) -> None:
-        if is_gram(evidence) != self.dual:
+        if is_operator(evidence) != self.dual:
             wanted, given = ("a Gram", "a corpus") if self.dual else ("a corpus", "a Gram")
             raise LearnerError(
                 f"HiddenMarkovPerceptron(dual={self.dual}) reads {wanted}, but was given {given}; "

@@ -171,7 +171,7 @@ class RankingPerceptron(RankingLearner):
         places = places.reshape(-1, 2)
         limit = max(1, SLAB_BYTES // (8 * max(1, len(rows))))
         for batch in batches_within_size(candidates, limit):
-            slab = _slab(cross, rows, np.concatenate([candidates[group] for group in batch]))
+            slab = cross.select(rows, np.concatenate([candidates[group] for group in batch])).astype(float, copy=False)
             ballot = Ballot([len(candidates[group]) for group in batch])
             for first in range(0, len(self.counts_), HYPOTHESES):
                 part = slice(first, first + HYPOTHESES)
@@ -203,7 +203,7 @@ class _Training:
     def _run_batch(self, groups: list[Indices]) -> None:
         """The literal loop over some groups, with the Gram matrix of their rows in memory."""
         rows = np.unique(np.concatenate(groups))
-        square = _slab(self.gram, rows, rows)
+        square = self.gram.select(rows, rows).astype(float, copy=False)
         scores, magnitudes = self.scores[rows], self.magnitudes[rows]
         before = len(self.updates)
         for group in groups:
@@ -237,18 +237,3 @@ class _Training:
                 values = np.asarray(tile[:, columns], float)
                 self.scores[layout.rows(other)] += values @ (wins - losses)[own]
                 self.magnitudes[layout.rows(other)] += np.abs(values) @ (wins + losses)[own]
-
-
-def _slab(gram: GramOperator, rows: Indices, cols: Indices) -> Matrix:
-    """The Gram matrix between some rows and some columns, float64; reads each block pair once."""
-    slab = np.empty((len(rows), len(cols)))
-    row_blocks, col_blocks = blocks_of(rows, gram.layout.rows), blocks_of(cols, gram.layout.cols)
-    wanted = np.unique(row_blocks).tolist()
-    for col_block in np.unique(col_blocks).tolist():
-        to_cols = np.flatnonzero(col_blocks == col_block)
-        from_cols = cols[to_cols] - gram.layout.cols.rows(col_block).start
-        for row_block, tile in gram.column_blocks(col_block, wanted):
-            to_rows = np.flatnonzero(row_blocks == row_block)
-            from_rows = rows[to_rows] - gram.layout.rows.rows(row_block).start
-            slab[np.ix_(to_rows, to_cols)] = tile[np.ix_(from_rows, from_cols)]
-    return slab

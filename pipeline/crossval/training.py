@@ -18,8 +18,9 @@ from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.kinds import HasProbabilities, Progress, SharedPassLearner
 from gramline.learners.labels import encode_labels
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.layout import BlockLayout
-from gramline.learners.operators.operator import DenseGram, GramOperator
+from gramline.learners.operators.operator import GramOperator
 from gramline.learners.token_features import labeled_structures
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, Held
@@ -86,12 +87,12 @@ def without_gaps(learner: Any, gram: GramOperator, labels: Labels) -> Any:
     return learner.fresh().set_params(unlabeled="drop")
 
 
-def columns_of(gram: Any, structures: Held) -> DenseGram:
+def columns_of(gram: GramOperator, structures: Held) -> DenseGram:
     """The Gram between all rows and the positions of some structures, in memory."""
     layout: BlockLayout = gram.layout.rows
     rows = indices_of_ranges(layout.structure_starts[structures], layout.lengths[structures])
     every = np.arange(gram.shape[0])
-    matrix = gram.select(every, rows) if hasattr(gram, "select") else gram.matrix[:, rows]
+    matrix = gram.select(every, rows)
     return DenseGram(
         matrix,
         layout.lengths,

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.learners.arrays import Indices
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Run
 

@@ -19,7 +19,7 @@ from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler

@@ -17,7 +17,7 @@ from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.kernels.trees.labeling import TreeLabeling
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus

@@ -18,7 +18,7 @@ import numpy as np
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.estimator import Learner
 from gramline.learners.metrics import evaluate
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.structures.subset_tree import SubsetTree
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.corpus import CandidateList, outcomes, propose, propose_held_out
 from gramline.pipeline.candidates.grammar import Grammar, Tree

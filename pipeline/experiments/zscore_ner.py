@@ -16,7 +16,7 @@ import numpy as np
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.packing import Packed
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler

@@ -65,7 +65,7 @@ class StoredGram:
 
     `executor` (in this process unless set to a Dask one) runs what is too much for one process: products with many
     tiles, and Cholesky factors of more than `factor_limit` bytes, made by tiles in a scratch group beside the store.
-    Who needs smaller factors may hold the rows they are made of as long as that takes (`held`).
+    Operators may cache the rows that a smaller factor needs for as long as the factorisation takes (`dense`).
     """
 
     def __init__(self, store: TileStore) -> None:
@@ -196,12 +196,12 @@ class StoredGram:
         """By LAPACK when that fits into `factor_limit` bytes; otherwise by tiles on disk, as tasks of `executor`."""
         self._require_symmetric("a Cholesky factor")
         chosen = np.arange(self.shape[0]) if rows is None else np.asarray(rows, np.int64)
-        held = self.held(chosen)
-        if held is not None:
-            return cholesky(held, scale, shift)
+        matrix = self.dense(chosen)
+        if matrix is not None:
+            return cholesky(matrix, scale, shift)
         return stored_cholesky(self.store, chosen, scale, shift, self.executor)
 
-    def held(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+    def dense(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
         """G[rows, rows] where it fits into `factor_limit` bytes together with a factor."""
         is_tiled = plan_factor(self.store, len(rows), self.factor_limit).is_tiled
         return None if is_tiled else self.select(rows, rows)

@@ -16,7 +16,8 @@ from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Estimator, Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.learners.metrics import evaluate
-from gramline.learners.operators.operator import DenseGram, GramOperator
+from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.experiments.gpsl import calibration_error
 
 AT_MOST = 60.0  # Cholesky factorisations per label

@@ -19,7 +19,7 @@ import pytest
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler, Precision
 from gramline.learners.zscore.labeler import ZScoreLabeler

@@ -17,7 +17,7 @@ from gramline.learners.catalogue import find_learner, learner_from_state, make_l
 from gramline.learners.errors import LabelError, LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler

@@ -14,7 +14,8 @@ from tolerances import assert_close
 from gramline.kernels import SequenceLabeling
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.covariance import ExactCovariance
-from gramline.learners.operators.operator import CanHold, DenseGram, GramOperator
+from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.operator import GramOperator, HasDense
 from gramline.pipeline import Corpus, build_gram
 
 Make = Callable[[SequenceLabeling, Corpus, Corpus | None], GramOperator]
@@ -141,10 +142,10 @@ def test_cholesky_solves(make: Make) -> None:
     assert caught.value.row == 2  # among those four
 
 
-def test_what_is_held_for_factors_is_the_matrix(make: Make) -> None:
+def test_what_is_dense_for_factors_is_the_matrix(make: Make) -> None:
     gram, rows = make(KERNEL, ROWS, None), np.array([5, 2, 30, 11])
-    if isinstance(gram, CanHold):
-        close(gram, gram.held(rows), symmetric()[np.ix_(rows, rows)])
+    if isinstance(gram, HasDense):
+        close(gram, gram.dense(rows), symmetric()[np.ix_(rows, rows)])
     else:
         assert isinstance(gram, DenseGram)  # in memory as it is
 

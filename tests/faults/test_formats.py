@@ -12,7 +12,7 @@ from forged import unsealed
 from gram_samples import KERNEL, chunks, corpus
 
 from gramline.learners import LabelingPerceptron
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.corpus.parquet import METADATA_KEY
 from gramline.pipeline.crossval.run_folder import RunFolder

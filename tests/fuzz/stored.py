@@ -20,7 +20,7 @@ from fuzz.readers import OURS, Tally
 from gramline.kernels import Identity, SequenceLabeling, SubsetTree, TreeLabeling
 from gramline.kernels.base import Kernel
 from gramline.learners import LabelingPerceptron, RankingPerceptron
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram

@@ -13,7 +13,7 @@ from fuzz.readers import OPTIONS
 
 from gramline.kernels import SequenceLabeling, SubsetTree
 from gramline.learners import RankingPerceptron
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.corpus import textfile
 from gramline.pipeline.corpus.corpus import Corpus

@@ -17,7 +17,7 @@ from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels, softmax
 from gramline.learners.gaussian_process.scale_search import ScaleSearch, bound_gradient, scale_gradient
 from gramline.learners.gaussian_process.training import maximise, sweep
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 
 LENGTHS = np.array([4, 1, 6, 3, 5])
 N = int(LENGTHS.sum())

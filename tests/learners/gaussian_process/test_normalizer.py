@@ -14,7 +14,7 @@ from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbo
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
 from gramline.learners.gaussian_process.scale_search import scale_gradient
 from gramline.learners.gaussian_process.training import maximise
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 
 RANDOM = np.random.default_rng(5)
 MEANS = 2.0 * RANDOM.standard_normal((6, 3))

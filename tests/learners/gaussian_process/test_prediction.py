@@ -17,7 +17,7 @@ from gramline.learners.errors import LabelError, LearnerError, LearnerParameterE
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer
 from gramline.learners.gaussian_process.prediction import Couplings, Refinement, refine
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 
 LENGTHS, NEW_LENGTHS = np.array([5, 3, 6, 4]), np.array([4, 1, 7])
 N, M = 18, 12

@@ -12,7 +12,7 @@ from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.low_rank import LowRankCovariance, pivoted_cholesky
 from gramline.learners.linear_algebra.cholesky import cholesky, lower_column_squares, scaled_lower
 from gramline.learners.linear_algebra.tiled_cholesky import MemoryTiles, ScaledTiles, tiled_cholesky
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 
 N = 23
 RANDOM = np.random.default_rng(5)

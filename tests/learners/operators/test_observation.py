@@ -11,8 +11,8 @@ from tolerances import assert_close
 from gramline.kernels import Gaussian, Linear, Polynomial
 from gramline.learners.errors import LearnerError, LearnerParameterError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.observation import ObservationGram
-from gramline.learners.operators.operator import DenseGram
 
 RANDOM = np.random.default_rng(2)
 POINTS, NEW = RANDOM.standard_normal((30, 2)), RANDOM.standard_normal((5, 2))

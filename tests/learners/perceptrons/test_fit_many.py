@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 
 LENGTHS = [3, 1, 4, 2, 5, 3, 2, 4]

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from tolerances import assert_close
 
 from gramline.learners.errors import LabelError, LearnerError, NotFittedError
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons import hidden_markov_loops
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.token_features import feature_matrix

@@ -11,7 +11,7 @@ from oracles import labeling_perceptron as oracle
 from tolerances import assert_close
 
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotFittedError
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.perceptrons.labeling_loops import best_label, gather_columns, visit_block
 

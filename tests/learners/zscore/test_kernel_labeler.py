@@ -10,7 +10,7 @@ from gramline.kernels.packing import Features, PackedSequences, Vocabulary
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.chains.moments import ChainStatistics, covariance, excess
 from gramline.learners.errors import ConvergenceError, LabelError, LearnerError, LearnerParameterError, NotFittedError
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus

@@ -19,7 +19,7 @@ from gram_samples import KERNEL, WITH_PRIOR, corpus
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners.metrics import evaluate
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus

@@ -12,7 +12,7 @@ from gram_samples import KERNEL, corpus, sentences
 from tolerances import assert_close
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline import Corpus, append_gram
 from gramline.pipeline.errors import InputError, StoreError

@@ -14,7 +14,7 @@ from tolerances import assert_close
 
 from gramline.learners.errors import NotPositiveDefiniteError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline import StoredGram, build_gram
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.executors.base import Executor

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gramline.learners.errors import LearnerError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline import Corpus, StoredGram, build_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
 from gramline.pipeline.gram.stream import BUFFERS_KEPT
@@ -62,7 +62,7 @@ def test_a_gaussian_process_reads_tiles_once_for_all_labels_and_sweeps(tmp_path:
     assert learner.elbo_ == pytest.approx(dense.elbo_, rel=1e-6)
     # Where a factor is too large for memory, nothing is held.
     stored.factor_limit = 0
-    assert stored.held(np.arange(stored.shape[0])) is None
+    assert stored.dense(np.arange(stored.shape[0])) is None
 
 
 def test_column_blocks_count_what_they_read(gram: StoredGram) -> None:

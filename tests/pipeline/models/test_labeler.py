@@ -15,7 +15,7 @@ from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import CorpusLearner
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.gram.stored import StoredGram

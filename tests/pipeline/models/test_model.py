@@ -15,7 +15,7 @@ from gramline.kernels.packing import Packed
 from gramline.kernels.priors import EmpiricalPrior, TabulatedPrior
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.errors import LearnerError, NotFittedError
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError, StoreError

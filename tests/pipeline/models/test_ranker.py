@@ -17,7 +17,7 @@ from gramline.kernels.structures.forest_sequence import ForestSequence
 from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.kernels.structures.tagging import Tagging
 from gramline.learners.errors import LearnerError
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups, ranking_score
 from gramline.pipeline.corpus.corpus import Corpus

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tolerances import assert_close
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant

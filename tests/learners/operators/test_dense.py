@@ -11,7 +11,7 @@ from gramline.kernels.priors import EmpiricalPrior
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.computed import ComputedGram
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
 
 KERNEL = SequenceLabeling(c=0.9, prior=EmpiricalPrior())
@@ -58,7 +58,7 @@ def test_every_operator_is_the_matrix_of_the_kernel(block_rows: int | None, othe
             factor = gram.cholesky(np.ones(9))
             assert_close(factor.solve(np.eye(9)), np.linalg.inv(np.eye(9) + matrix))
             if not isinstance(gram, DenseGram):
-                assert_close(gram.held(np.array([7, 0, 2])), matrix[np.ix_([7, 0, 2], [7, 0, 2])])
+                assert_close(gram.dense(np.array([7, 0, 2])), matrix[np.ix_([7, 0, 2], [7, 0, 2])])
 
 
 def test_a_computed_gram_skips_what_meets_only_zeros() -> None:
