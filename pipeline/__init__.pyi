@@ -1,6 +1,6 @@
 from .corpus.corpus import Corpus as Corpus
 from .crossval.validate import cross_validate as cross_validate
-from .executors.dask import connect as connect
+from .executors.connect import connect as connect
 from .gram.append import append_gram as append_gram
 from .gram.build import build_gram as build_gram
 from .gram.export import export_gram as export_gram

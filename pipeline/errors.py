@@ -10,6 +10,17 @@ from typing import Unpack
 from gramline.kernels.errors import LocatedError, Where
 
 
+def first_line(error: BaseException | None) -> str:
+    """The first line of what an error says, or its class where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def named_line(error: BaseException | None) -> str:
+    """The class of an error and the first line of what it says: for errors of others, in sentences of ours."""
+    line, name = first_line(error), type(error).__name__
+    return name if line == name else f"{name}: {line}"
+
+
 class InputError(LocatedError, ValueError):
     """Input that cannot be used: a file, a parameter, a store of something else."""
 
@@ -30,6 +41,17 @@ class StoreError(InputError):
     """A path that is not a store, or a store of another kernel, corpus or dtype; names what differs."""
 
 
+class StoreDamagedError(StoreError):
+    """A store, model or export at `url` whose bytes are not what was written; `part` says which part of it."""
+
+    def __init__(self, problem: str, url: str, *, part: str = "", advice: str = "rebuild it") -> None:
+        super().__init__(problem, advice=advice)
+        self.url, self.part = url, part
+
+    def __str__(self) -> str:
+        return f"{f'{self.part} ' if self.part else ''}{self.url} is damaged: {self.problem}; {self.advice}"
+
+
 class StoreChangedError(StoreError):
     """A store that somebody else changed since it was opened here; what they wrote stays, nothing else was written."""
 
@@ -43,11 +65,26 @@ class RunError(LocatedError, RuntimeError):
 
 
 class TileFailedError(RunError):
-    """A tile that failed on every try; names it. All other tiles are kept."""
+    """`tile` (i, j) of the store at `url` failed in all its `tries`, and so did `n_more` others; the rest is kept."""
+
+    def __init__(self, problem: str, url: str, tile: tuple[int, int], *, tries: int, n_more: int, advice: str) -> None:
+        super().__init__(problem, advice=advice)
+        self.url, self.tile, self.tries, self.n_more = url, tile, tries, n_more
+
+    def __str__(self) -> str:
+        more = f" and {self.n_more} more" if self.n_more else ""
+        return f"tile {self.tile}{more} of {self.url} failed in {self.tries} tries: {self.problem}; {self.advice}"
 
 
 class TileCorruptError(RunError):
-    """A stored tile that is missing, damaged or not finite; says how to repair it."""
+    """`tile` (i, j) of the store at `url` is missing, damaged or not finite."""
+
+    def __init__(self, problem: str, url: str, tile: tuple[int, int]) -> None:
+        super().__init__(problem, advice=f"run `gramline gram verify --repair {url}`")
+        self.url, self.tile = url, tile
+
+    def __str__(self) -> str:
+        return f"tile {self.tile} of {self.url} cannot be used: {self.problem}; {self.advice}"
 
 
 class StorageUnavailableError(RunError):

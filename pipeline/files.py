@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 from uuid import uuid4
 
 from gramline.pipeline.errors import InputError
 
-LONGEST = 200  # letters of a path that is told because it is too long
+LONGEST = 200  # letters of a path that is shown where it is too long
 # What the user chose, a full disk or a path out of reach; whatever is not in the table is a failure, not their input.
 ADVICE = {
     **dict.fromkeys(
@@ -27,24 +30,74 @@ ADVICE = {
 }
 
 
-def is_same_file(file: IO[str], path: Path) -> bool:
-    """False when somebody removed or replaced the file after it was opened here; then its lock means nothing."""
-    try:
-        here = path.stat()
-    except FileNotFoundError:
-        return False
-    opened = os.fstat(file.fileno())
-    return (here.st_dev, here.st_ino) == (opened.st_dev, opened.st_ino)
+@contextmanager
+def write_then_rename(target: Path, *, synced: bool = False) -> Iterator[Path]:
+    """A temporary path beside `target` that replaces it once the block has ended well, and is removed otherwise.
 
-
-def write_whole(target: Path, text: str) -> None:
-    """Into a file of another name first: who looks at `target` sees the old page or the new one."""
+    Who reads `target` meanwhile sees the old file or the new one, never half of one. When `synced`, the content is on
+    the disk before the name is: a power cut leaves no empty file.
+    """
     partial = target.with_name(f".{target.name}.{uuid4().hex}.partial")
     try:
-        partial.write_text(text, "utf-8")
+        yield partial
+        if synced:
+            with partial.open("rb") as written:
+                os.fsync(written.fileno())
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_whole(target: Path, text: str) -> None:
+    """Replace the text of a file at once."""
+    with write_then_rename(target) as partial:
+        partial.write_text(text, "utf-8")
+
+
+class FileLock:
+    """A lock on a file, held until `release`, the end of a `with` block or the end of the process, however it ends."""
+
+    def __init__(self, path: Path, file: IO[str]) -> None:
+        self._path, self._file = path, file
+
+    @classmethod
+    def acquire(cls, path: Path, *, shared: bool = False, wait: bool = True) -> FileLock | None:
+        """None where the folder of `path` is gone, or somebody else has the lock and nobody shall `wait`."""
+        how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+        while True:
+            try:
+                lock = cls(path, path.open("a"))
+            except FileNotFoundError:
+                return None
+            try:
+                fcntl.flock(lock._file, how)
+            except BlockingIOError:
+                lock.release()
+                return None
+            if lock._is_current():
+                return lock
+            lock.release()  # its last owner removed the file after we had opened it
+
+    def _is_current(self) -> bool:
+        """False when somebody removed or replaced the file after it was opened here; then the lock is worth nothing."""
+        try:
+            here = self._path.stat()
+        except FileNotFoundError:
+            return False
+        opened = os.fstat(self._file.fileno())
+        return (here.st_dev, here.st_ino) == (opened.st_dev, opened.st_ino)
+
+    def release(self, *, remove: bool = False) -> None:
+        """Let others have it; `remove` its file first."""
+        if remove:
+            self._path.unlink(missing_ok=True)
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
 
 
 def _mode(path: str | Path) -> int:
@@ -57,13 +110,13 @@ def _mode(path: str | Path) -> int:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return 0
         why = (error.strerror or str(error)).lower()
-        raise InputError(f"{str(path)[:LONGEST]} cannot be looked for: {why}; give another path") from None
+        raise InputError(f"{str(path)[:LONGEST]} cannot be looked for: {why}", advice="give another path") from None
 
 
 def require_file(path: str, what: str) -> None:
     """Refuse a path where no file is; `what` names the file that is wanted."""
     if stat.S_ISDIR(require_path(path, what)):
-        raise InputError(f"{path} is not {what} but a folder; give the path of a file")
+        raise InputError(f"{path} is not {what} but a folder", advice="give the path of a file")
 
 
 def require_path(path: str, what: str) -> int:
@@ -72,7 +125,7 @@ def require_path(path: str, what: str) -> int:
         return 0
     mode = _mode(path)
     if not mode:
-        raise InputError(f"{path} does not exist; give the path of {what}")
+        raise InputError(f"{path} does not exist", advice=f"give the path of {what}")
     return mode
 
 
@@ -80,7 +133,7 @@ def require_no_folder(path: str) -> None:
     """Refuse a path that cannot be a file."""
     _require_local(path)
     if stat.S_ISDIR(_mode(path)):
-        raise InputError(f"{path} is a folder; give the path of a file")
+        raise InputError(f"{path} is a folder", advice="give the path of a file")
 
 
 def require_new_file(path: str) -> None:
@@ -88,7 +141,7 @@ def require_new_file(path: str) -> None:
     require_no_folder(path)
     above = Path(path).parent
     if not stat.S_ISDIR(_mode(above)):
-        raise InputError(f"{path} cannot be written: there is no folder {above}; make it, or write elsewhere")
+        raise InputError(f"{path} cannot be written: there is no folder {above}", advice="make it, or write elsewhere")
 
 
 def require_folder_or_nothing(path: str) -> None:
@@ -96,9 +149,9 @@ def require_folder_or_nothing(path: str) -> None:
     _require_local(path)
     mode = _mode(path)
     if mode and not stat.S_ISDIR(mode):
-        raise InputError(f"{path} is a file; give the path of a folder")
+        raise InputError(f"{path} is a file", advice="give the path of a folder")
 
 
 def _require_local(path: str) -> None:
     if "://" in path:
-        raise InputError(f"{path} is a url, but this is kept on this machine; give a path without ://")
+        raise InputError(f"{path} is a url, but this is kept on this machine", advice="give a path without ://")

@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def dask_client() -> Iterator[Any]:
     """A client of a local cluster of two one-thread processes. Do not kill its workers: start your own for that."""
-    from gramline.pipeline.executors.dask import connect
+    from gramline.pipeline.executors.connect import connect
 
     with connect(workers=2, memory_limit="2GiB") as client:
         yield client

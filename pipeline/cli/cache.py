@@ -19,7 +19,7 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
     size,
 )
-from gramline.pipeline.errors import InputError, TileCorruptError
+from gramline.pipeline.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from gramline.pipeline.gram.cache import Entry, GramCache
@@ -130,9 +130,9 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
         for result in results:
             say(f"{result['name'][:10]}: {'good' if result['is_good'] else count(len(result['bad']), 'problem')}")
     if bad:
-        raise TileCorruptError(
-            f"{bad[0]['name']} in {folder} is damaged ({len(bad)} of {len(results)} are); give --repair, or remove it "
-            "with `gramline cache gc --incomplete`"
+        raise RunError(
+            f"{bad[0]['name']} in {folder} is damaged ({len(bad)} of {len(results)} are)",
+            advice="give --repair, or remove it with `gramline cache gc --incomplete`",
         )
 
 

@@ -66,20 +66,20 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
     Example:
       gramline cluster start deploy/slurm/cluster.toml --address-file address
     """
-    from gramline.pipeline.cluster.serve import stand
+    from gramline.pipeline.cluster.serve import serve
     from gramline.pipeline.cluster.settings import load_settings
 
     require_file(settings, "a settings file (TOML)")
     loaded = load_settings(settings)
 
-    def tell(address: str, n_workers: int, n_wanted: int) -> None:
+    def report(address: str, n_workers: int, n_wanted: int) -> None:
         if as_json:
             say_json({"scheduler": address, "workers": n_workers, "wanted": n_wanted})
             return
         say_pairs({"scheduler": address, "workers": f"{n_workers} of {n_wanted}"})
         say("Ctrl-C ends it")
 
-    stand(loaded, wait=wait, insecure_plain_text=insecure_plain_text, address_file=address_file, tell=tell)
+    serve(loaded, wait=wait, insecure_plain_text=insecure_plain_text, address_file=address_file, report=report)
 
 
 @cluster.command(short_help="Whether a cluster is fit for work.")
@@ -116,8 +116,7 @@ def check(
     try:
         found = _findings(scheduler, store, workers, wait, connection)
     except (ClusterError, InputError) as error:
-        what, _, advice = str(error).partition("; ")
-        found = [Finding("scheduler", what, advice or "check the address")]
+        found = [Finding("scheduler", f"{error.place}{error.problem}", error.advice or "check the address")]
     bad = [finding for finding in found if not finding.is_ok]
     if as_json:
         rows = [{"check": one.name, "ok": one.is_ok, "found": one.text, "advice": one.advice} for one in found]
@@ -135,7 +134,7 @@ def _findings(
 ) -> list[Finding]:
     from gramline.pipeline.cluster.check import judge
     from gramline.pipeline.cluster.facts import gather_facts
-    from gramline.pipeline.executors.dask import connect, quiet, wait_for_workers
+    from gramline.pipeline.executors.connect import connect, quiet, wait_for_workers
 
     quiet()
     with connect(scheduler, **connection) as client:
@@ -144,7 +143,9 @@ def _findings(
         try:
             facts = gather_facts(client, store)
         except OSError as error:  # what Dask raises when a connection breaks
-            raise ClusterError(f"the cluster at {scheduler} was lost while it was checked; check again") from error
+            raise ClusterError(
+                f"the cluster at {scheduler} was lost while it was checked", advice="check again"
+            ) from error
     return judge(facts, _days_left(connection["tls_cert"]))
 
 

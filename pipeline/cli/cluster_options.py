@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gramline.pipeline.cli.job_file.file import Job
-from gramline.pipeline.cli.terminal.stopping import stops_later
+from gramline.pipeline.cli.terminal.stopping import defer_signals
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
         yield InlineExecutor(settings["threads"] or 1)
         return
     from gramline.pipeline.errors import ClusterError
-    from gramline.pipeline.executors.dask import DaskExecutor, connect, quiet
+    from gramline.pipeline.executors.connect import connect, quiet
+    from gramline.pipeline.executors.dask import DaskExecutor
 
     quiet()
     address = settings.pop("scheduler")
@@ -73,11 +74,11 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
     settings["insecure_plain_text"] = bool(options["insecure_plain_text"])
     with ExitStack() as stack:
         try:
-            with stops_later():
+            with defer_signals():
                 client = stack.enter_context(connect(address, dashboard=find_spec("bokeh") is not None, **settings))
         except ClusterError as error:
             # Nothing has begun: an address where nobody answers is wrong input, not a job that failed.
-            raise InputError(str(error)) from error
+            raise InputError(error.problem, advice=error.advice) from error
         yield DaskExecutor(client, insecure_plain_text=settings["insecure_plain_text"])
 
 

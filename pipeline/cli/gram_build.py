@@ -143,7 +143,7 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
     if limit is not None:
         todo.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
     with ExitStack() as stack:
-        stack.enter_context(_without_remains(target))
+        stack.enter_context(remove_on_overflow(target))
         executor = None
         if todo.tasks:
             executor = stack.enter_context(executor_from(job, **{key: options[key] for key in CLUSTER}))
@@ -188,7 +188,7 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
 
 
 @contextmanager
-def _without_remains(target: str) -> Iterator[None]:
+def remove_on_overflow(target: str) -> Iterator[None]:
     """A store that this command began and whose kernel cannot be finished is of no use to anybody: it goes."""
     from gramline.kernels.errors import KernelOverflowError
     from gramline.pipeline.storage.groups import group_exists, is_local, local_path

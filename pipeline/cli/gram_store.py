@@ -11,7 +11,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.file import Job
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_pairs, size
 from gramline.pipeline.cli.terminal.result import progress_shown
-from gramline.pipeline.errors import TileCorruptError
+from gramline.pipeline.errors import RunError
 
 
 @click.command(short_help="What a store holds and how much of it is done.")
@@ -79,9 +79,10 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
             say(f"tile ({check.i}, {check.j}): {check.problem}")
     if not report.is_good:
         first = report.bad[0]
-        raise TileCorruptError(
+        raise RunError(
             f"{store}: {len(report.bad):,} of {report.n_tiles:,} tiles missing or damaged, the first is "
-            f"({first.i}, {first.j}): {first.problem}; give --repair to compute them again"
+            f"({first.i}, {first.j}): {first.problem}",
+            advice="give --repair to compute them again",
         )
 
 

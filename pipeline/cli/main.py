@@ -15,7 +15,7 @@ import click
 
 from gramline.pipeline.cli.terminal.failures import FAILED, Failure, understood
 from gramline.pipeline.cli.terminal.lazy_group import LazyGroup
-from gramline.pipeline.cli.terminal.stopping import hear_termination
+from gramline.pipeline.cli.terminal.stopping import install_sigterm_handler
 
 COMMANDS = {
     "demo": ("gramline.pipeline.cli.demo:demo", "The whole way on built-in data, in about a minute."),
@@ -95,7 +95,7 @@ def _mistake_of_ours(error: BaseException) -> Failure:
 
 def main() -> None:
     """The entry point of the installed command."""
-    hear_termination()
+    install_sigterm_handler()
     code = run(sys.argv[1:])
     if "obstore" in sys.modules:
         _leave(code)

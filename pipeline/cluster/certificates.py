@@ -49,9 +49,13 @@ def make_certificates(folder: Path, *, days: int = DAYS, now: datetime | None = 
     The folder appears whole or not at all; one with something in it is never touched.
     """
     if not 1 <= days <= MOST_DAYS:
-        raise InputError(f"certificates live between 1 and {MOST_DAYS} days, got {days}; short lives are safer")
+        raise InputError(
+            f"certificates live between 1 and {MOST_DAYS} days, got {days}", advice="short lives are safer"
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists already; choose a new folder, or move the old certificates away first")
+        raise InputError(
+            f"{folder} exists already", advice="choose a new folder, or move the old certificates away first"
+        )
     begins = (now or datetime.now(UTC)) - BACKDATED
     made = Certificates(folder, begins + BACKDATED + timedelta(days=days))
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +66,7 @@ def make_certificates(folder: Path, *, days: int = DAYS, now: datetime | None = 
     except BaseException as error:
         shutil.rmtree(staged, ignore_errors=True)
         if isinstance(error, OSError) and folder.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder} exists already; somebody else wrote there just now") from None
+            raise InputError(f"{folder} exists already", advice="somebody else wrote there just now") from None
         raise
     return made
 
@@ -72,7 +76,9 @@ def days_left(certificate: Path) -> float:
     try:
         loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
     except ValueError:
-        raise InputError(f"{certificate} holds no certificate in PEM form; check which file is meant") from None
+        raise InputError(
+            f"{certificate} holds no certificate in PEM form", advice="check which file is meant"
+        ) from None
     return (loaded.not_valid_after_utc - datetime.now(UTC)) / timedelta(days=1)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
-from gramline.pipeline.cluster.facts import Facts
+from gramline.pipeline.cluster.facts import Facts, Notes
 from gramline.pipeline.executors.addresses import DANGER, is_exposed, split_address
 from gramline.pipeline.executors.worker_settings import PAUSE
 from gramline.pipeline.gram.plan import STORED_TILES, WORK_TILES, megabytes
@@ -16,11 +17,17 @@ AT_REST_BYTES = 300_000_000  # a worker that has loaded its libraries; see docs/
 TILE_BYTES = int((WORK_TILES + STORED_TILES) * 8 * DEFAULT_BLOCK_ROWS**2)  # one thread, float64, default blocks
 CLOCK_SECONDS = 5.0
 FEW_DAYS = 3.0
+SHARED = "use a folder or object store that every process can write, under the same path"
+STORE_ADVICE = {
+    errno.ENOENT: "mount the folder there under the same path, or create it",
+    errno.EACCES: "let the user of that process write there",
+    errno.EPERM: "let the user of that process write there",
+}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, what was found, and, when it is not well, what to do."""
+    """One line: what was looked at, what was seen, and, when it is not well, what to do."""
 
     name: str
     text: str
@@ -33,17 +40,17 @@ class Finding:
 
 def judge(facts: Facts, certificate_days: float | None = None) -> list[Finding]:
     """All findings, in the order in which they are worth mending."""
-    found = [_workers(facts), _encryption(facts)]
+    findings = [_workers(facts), _encryption(facts)]
     if certificate_days is not None:
-        found.append(_certificate(certificate_days))
-    found.append(_importable(facts))
-    found += [_version(facts, name) for name in facts.members[0].versions]
-    found += [_sources(facts), _clocks(facts)]
+        findings.append(_certificate(certificate_days))
+    findings.append(_importable(facts))
+    findings += [_version(facts, name) for name in facts.members[0].versions]
+    findings += [_sources(facts), _clocks(facts)]
     if facts.workers:
-        found += [_memory(facts), _machines(facts)]
+        findings += [_memory(facts), _machines(facts)]
     if facts.notes is not None:
-        found.append(_store(facts))
-    return found
+        findings.append(_store(facts, facts.notes))
+    return findings
 
 
 def _workers(facts: Facts) -> Finding:
@@ -141,20 +148,13 @@ def _machines(facts: Facts) -> Finding:
     return Finding("machines", f"{_count(len(limits), 'machine')}, memory limits within what they have")
 
 
-def _store(facts: Facts) -> Finding:
-    assert facts.notes is not None
-    failures, place = facts.notes.failures, facts.notes.place
+def _store(facts: Facts, notes: Notes) -> Finding:
+    failures, place = notes.failures, notes.place
     if not failures:
         return Finding("store", f"{place}: written, read and deleted by {_count(1 + len(facts.workers), 'process')}")
-    label, why = next(iter(failures.items()))
-    text = f"{place}: {label} {why}" + (f" (and {len(failures) - 1} more)" if len(failures) > 1 else "")
-    advice = "use a folder or object store that every process can write, under the same path"
-    if "cannot try" in why:
-        advice = "install gramline there first"
-    if "no such file" in why:
-        advice = "mount the folder there under the same path, or create it"
-    if "denied" in why:
-        advice = "let the user of that process write there"
+    label, failure = next(iter(failures.items()))
+    text = f"{place}: {label} {failure.text}" + (f" (and {len(failures) - 1} more)" if len(failures) > 1 else "")
+    advice = STORE_ADVICE.get(failure.number, SHARED) if failure.has_gramline else "install gramline there first"
     return Finding("store", text, advice)
 
 

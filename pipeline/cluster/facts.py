@@ -35,11 +35,20 @@ class Member:
 
 
 @dataclass(frozen=True)
+class NoteFailure:
+    """What a process could not do with the notes: in words, with the system's number where it has one."""
+
+    text: str
+    number: int = 0
+    has_gramline: bool = True  # False: it could not even try
+
+
+@dataclass(frozen=True)
 class Notes:
-    """What became of the notes in the store: who could not write, read or delete, and why."""
+    """What became of the notes in the store: who could not write, read or delete, by label."""
 
     place: str
-    failures: dict[str, str] = field(default_factory=dict)  # label -> sentence
+    failures: dict[str, NoteFailure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ Everywhere = dict[str, Any]  # label -> value, or the exception it got
 
 def gather_facts(client: Any, store: str | None = None) -> Facts:
     """Ask every process of the cluster. `client` is a Dask client."""
-    details = {_label(address): told for address, told in _workers(client).items()}
+    details = {_label(address): worker for address, worker in _workers(client).items()}
     versions: dict[str, dict[str, str | None]] = {}
     for name, ask in {"python": _python, **{package: _version_of(package) for package in PACKAGES}}.items():
         for label, value in ask(client).items():
@@ -69,8 +78,8 @@ def gather_facts(client: Any, store: str | None = None) -> Facts:
     described = _everywhere(client, describe)
     members = []
     for label in [HERE, SCHEDULER, *sorted(set(versions) - {HERE, SCHEDULER})]:
-        told = described.get(label)
-        known = told if isinstance(told, dict) else {"problem": _reason(told)}
+        answer = described.get(label)
+        known = answer if isinstance(answer, dict) else {"problem": _reason(answer)}
         if label in details:
             known["threads"] = int(details[label]["nthreads"])
             known["limit_bytes"] = int(details[label]["memory_limit"] or 0)
@@ -84,15 +93,14 @@ def _label(address: str) -> str:
 
 
 def _workers(client: Any) -> dict[str, Any]:
-    told: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    return told
+    workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return workers
 
 
 def _everywhere(client: Any, function: Callable[..., Any], *arguments: Any) -> Everywhere:
     """The value of a function, sent by name, in this process, on the scheduler and on all workers."""
     answers: Everywhere = {}
-    remotely = partial(client.run_on_scheduler, function)
-    ways: dict[str, Callable[..., Any]] = {HERE: function, SCHEDULER: remotely}
+    ways: dict[str, Callable[..., Any]] = {HERE: function, SCHEDULER: partial(client.run_on_scheduler, function)}
     for label, call in ways.items():
         try:
             answers[label] = call(*arguments)
@@ -147,39 +155,41 @@ def _exchange_notes(client: Any, store: str) -> Notes:
     try:
         place = new_place(store, token)
     except OSError as error:
-        return Notes(store, {HERE: f"cannot write there: {(error.strerror or str(error)).lower()}"})
-    failures: dict[str, str] = {}
+        why = (error.strerror or str(error)).lower()
+        return Notes(store, {HERE: NoteFailure(f"cannot write there: {why}", error.errno or 0)})
+    failures: dict[str, NoteFailure] = {}
     try:
         written = {HERE: write_note(place, token), **_on_workers(client, write_note, place, token)}
         names = {}
         for label, answer in written.items():
-            if isinstance(answer, dict) and "name" in answer:
+            if not isinstance(answer, dict):
+                failures[label] = NoteFailure("cannot try", has_gramline=False)
+            elif "name" in answer:
                 names[label] = answer["name"]
             else:
-                cannot = f"cannot write there: {answer['error'].lower()}" if isinstance(answer, dict) else "cannot try"
-                failures[label] = cannot
+                failures[label] = NoteFailure(f"cannot write there: {answer['error'].lower()}", answer["number"])
         wanted = list(names.values())
         seen = {HERE: read_notes(place, wanted, token), **_on_workers(client, read_notes, place, wanted, token)}
         for label, missing in seen.items():
             if label not in failures and missing:
                 count = len(missing) if isinstance(missing, dict) else len(wanted)
-                failures[label] = f"does not see {count} of {len(wanted)} notes that others wrote"
-        for label, reason in _deleted(client, place, names).items():
-            failures.setdefault(label, f"cannot delete there: {reason.lower()}")
+                failures[label] = NoteFailure(f"does not see {count} of {len(wanted)} notes that others wrote")
+        for label, failure in _delete(client, place, names).items():
+            failures.setdefault(label, failure)
     finally:
         remove_place(place)
     return Notes(store, failures)
 
 
-def _deleted(client: Any, place: str, names: dict[str, str]) -> dict[str, str]:
-    failed = {}
+def _delete(client: Any, place: str, names: dict[str, str]) -> dict[str, NoteFailure]:
+    failures = {}
     for label, name in names.items():
         if label == HERE:
-            reason = remove_note(place, name)
+            answer = remove_note(place, name)
         else:
             address = label.removeprefix("worker ")
-            answer = client.run(remove_note, place, name, workers=[address], on_error="return").get(address, "")
-            reason = answer if isinstance(answer, str) else _reason(answer)
-        if reason:
-            failed[label] = reason
-    return failed
+            answer = client.run(remove_note, place, name, workers=[address], on_error="return").get(address, {})
+        if answer:
+            why = answer if isinstance(answer, dict) else {"error": _reason(answer), "number": 0}
+            failures[label] = NoteFailure(f"cannot delete there: {why['error'].lower()}", why["number"])
+    return failures

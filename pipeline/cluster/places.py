@@ -19,8 +19,8 @@ from dask.utils import parse_bytes
 from distributed import LocalCluster, Security, SSHCluster
 
 from gramline.pipeline.cluster.settings import NEVER, ClusterSettings, Local, Slurm, Ssh
-from gramline.pipeline.errors import ClusterError, InputError
-from gramline.pipeline.executors.dask import use_worker_settings
+from gramline.pipeline.errors import ClusterError, InputError, first_line
+from gramline.pipeline.executors.connect import start_cause, use_worker_settings
 from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
 
 # The HTTP server cannot be switched off, and TLS does not cover it; port 0 of loopback keeps it to this machine.
@@ -44,12 +44,13 @@ def opened(settings: ClusterSettings, *, insecure_plain_text: bool = False) -> I
     try:
         cluster = opener(settings)
     except ImportError as error:
-        raise InputError(f"this place needs the package {error.name}; install gramline[cluster]") from error
+        raise InputError(f"this place needs the package {error.name}", advice="install gramline[cluster]") from error
     except Exception as error:
         # The SSH library has many classes of its own, and Dask raises bare Exceptions for what happened far away.
         if not isinstance(error, OSError | RuntimeError | ValueError) and not isinstance(settings.place, Ssh):
             raise
-        raise ClusterError(f"the cluster did not start: {_first_line(error)}; check the settings file") from error
+        why = first_line(start_cause(error))
+        raise ClusterError(f"the cluster did not start: {why}", advice="check the settings file") from error
     try:
         yield cluster
     finally:
@@ -68,7 +69,7 @@ def is_alive(cluster: Any) -> bool:
 def _check_certificates(settings: ClusterSettings) -> None:
     for name in _files(settings).values():
         if not Path(name).is_file():
-            raise InputError(f"{name} is not there; make the certificates with `gramline cluster certs`")
+            raise InputError(f"{name} is not there", advice="make the certificates with `gramline cluster certs`")
 
 
 def _files(settings: ClusterSettings) -> dict[str, str]:
@@ -183,8 +184,3 @@ def _slurm(settings: ClusterSettings) -> Any:
     # `scale` would not replace a job that was lost; `adapt` does.
     cluster.adapt(minimum_jobs=least, maximum_jobs=max(least, place.jobs))
     return cluster
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().removeprefix("Cluster failed to start: ")
-    return (text.splitlines() or [type(error).__name__])[0]

@@ -15,6 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gramline.pipeline.storage.groups import read_group
+from gramline.pipeline.storage.object_store import refusal_number
+from gramline.pipeline.storage.writer import remove_group, write_group
+
 EVERYTHING = "gramline.pipeline.gram.task"  # what a tile needs: kernels, numba, zarr
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -48,13 +52,11 @@ def _cgroup_bytes(limit: Path) -> int:
         return 1 << 62
 
 
-def write_note(place: str, text: str) -> dict[str, str]:
-    """Leave a note of this process in a folder or object store; {"name": ...} or {"error": ...}."""
+def write_note(place: str, text: str) -> dict[str, Any]:
+    """Leave a note of this process in a folder or object store; {"name": ...} or what `_refusal` says."""
     name = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
     try:
         if _is_remote(place):
-            from gramline.pipeline.storage.writer import write_group
-
             write_group(f"{place}/{name}", {"text": text}, {})
         else:
             with (Path(place) / name).open("x", encoding="utf-8") as file:
@@ -62,7 +64,7 @@ def write_note(place: str, text: str) -> dict[str, str]:
                 file.flush()
                 os.fsync(file.fileno())
     except Exception as error:  # noqa: BLE001 - whatever the storage says is the finding
-        return {"error": _sentence(error)}
+        return _refusal(error)
     return {"name": name}
 
 
@@ -73,11 +75,11 @@ def read_notes(place: str, names: list[str], text: str, patience: float = 5.0) -
     while True:
         for name in list(missing):
             try:
-                found = _read(place, name)
+                content = _read(place, name)
             except Exception as error:  # noqa: BLE001 - whatever the storage says is the finding
                 missing[name] = _sentence(error)
             else:
-                if found == text:
+                if content == text:
                     del missing[name]
                 else:
                     missing[name] = "it holds something else"
@@ -88,24 +90,20 @@ def read_notes(place: str, names: list[str], text: str, patience: float = 5.0) -
 
 def _read(place: str, name: str) -> str:
     if _is_remote(place):
-        from gramline.pipeline.storage.groups import read_group
-
         return str(read_group(f"{place}/{name}")[0]["text"])
     return (Path(place) / name).read_text("utf-8")
 
 
-def remove_note(place: str, name: str) -> str:
-    """Delete a note; the reason why not, or nothing."""
+def remove_note(place: str, name: str) -> dict[str, Any]:
+    """Delete a note; why not, as `_refusal` says it, or nothing."""
     try:
         if _is_remote(place):
-            from gramline.pipeline.storage.writer import remove_group
-
             remove_group(f"{place}/{name}")
         else:
             (Path(place) / name).unlink()
     except Exception as error:  # noqa: BLE001 - whatever the storage says is the finding
-        return _sentence(error)
-    return ""
+        return _refusal(error)
+    return {}
 
 
 def new_place(store: str, token: str) -> str:
@@ -128,6 +126,10 @@ def remove_place(place: str) -> None:
 
 def _is_remote(place: str) -> bool:
     return "://" in place
+
+
+def _refusal(error: Exception) -> dict[str, Any]:
+    return {"error": _sentence(error), "number": refusal_number(error)}
 
 
 def _sentence(error: BaseException) -> str:

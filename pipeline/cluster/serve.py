@@ -1,8 +1,7 @@
-"""A cluster that stands until it is told to end: opened, announced, watched, closed in good order."""
+"""A cluster that is kept until a signal ends it: opened, announced, watched, closed in good order."""
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -10,40 +9,41 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from gramline.pipeline.cluster.places import is_alive, opened
 from gramline.pipeline.cluster.settings import ClusterSettings, Slurm, Ssh
 from gramline.pipeline.errors import ClusterError
+from gramline.pipeline.executors.connect import quiet
+from gramline.pipeline.files import write_whole
 
 LOOK_EVERY = 2.0  # seconds between two looks whether the scheduler still answers
 
-Tell = Callable[[str, int, int], None]  # address, workers that are there, workers that were asked for
+Report = Callable[[str, int, int], None]  # address, workers that are there, workers that were asked for
 
 
-def stand(
-    settings: ClusterSettings, *, wait: float, insecure_plain_text: bool, address_file: str | None, tell: Tell
+def serve(
+    settings: ClusterSettings, *, wait: float, insecure_plain_text: bool, address_file: str | None, report: Report
 ) -> None:
     """Keep the cluster until SIGINT, SIGTERM or SIGHUP; ClusterError when its scheduler ends before.
 
-    `tell` is called once, when all workers came or `wait` seconds are over; a queue may take longer than that.
+    `report` is called once, when all workers came or `wait` seconds are over; a queue may take longer than that.
     """
-    from gramline.pipeline.cluster.places import is_alive, opened
-    from gramline.pipeline.executors.dask import quiet
-
     quiet()
-    with _every_end_is_an_interrupt(), opened(settings, insecure_plain_text=insecure_plain_text) as cluster:
+    with signals_as_interrupts(), opened(settings, insecure_plain_text=insecure_plain_text) as cluster:
         address, wanted = str(cluster.scheduler_address), n_wanted(settings)
         with _announced(address_file, address):
             try:
                 deadline = time.monotonic() + wait
                 while len(cluster.scheduler_info["workers"]) < wanted and time.monotonic() < deadline:
                     time.sleep(0.1)
-                tell(address, len(cluster.scheduler_info["workers"]), wanted)
+                report(address, len(cluster.scheduler_info["workers"]), wanted)
                 while is_alive(cluster):
                     time.sleep(LOOK_EVERY)
             except KeyboardInterrupt:
                 return
         raise ClusterError(
             f"the scheduler at {address} ended by itself, perhaps after {settings.scheduler.idle_timeout} without work "
-            "(idle_timeout); start it again"
+            "(idle_timeout)",
+            advice="start it again",
         )
 
 
@@ -64,9 +64,7 @@ def _announced(path: str | None, address: str) -> Iterator[None]:
         yield
         return
     target = Path(path)
-    staged = target.with_name(f".{target.name}.{os.getpid()}")
-    staged.write_text(f"{address}\n", "utf-8")
-    staged.rename(target)
+    write_whole(target, f"{address}\n")
     try:
         yield
     finally:
@@ -75,8 +73,8 @@ def _announced(path: str | None, address: str) -> Iterator[None]:
 
 
 @contextmanager
-def _every_end_is_an_interrupt() -> Iterator[None]:
-    """Whoever ends this process in the usual ways gets a cluster that is closed in good order."""
+def signals_as_interrupts() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, so that the cluster is closed in good order."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         # Once is enough; only an impatient Ctrl-C may cut the closing short.

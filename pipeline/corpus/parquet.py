@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.files import write_then_rename
 
 METADATA_KEY = b"gramline.corpus"
 FORMAT_VERSION = 1
@@ -26,14 +26,11 @@ def write_table(table: pa.Table, path: str | Path, description: Mapping[str, Any
     target = Path(path)
     content = json.dumps({"version": FORMAT_VERSION, **description})
     described = table.replace_schema_metadata({METADATA_KEY: content.encode()})
-    partial = target.with_name(f".{target.name}.{uuid4().hex}.partial")
     try:
-        pq.write_table(described, partial, compression="zstd", write_page_checksum=True)
-        partial.replace(target)
+        with write_then_rename(target) as partial:
+            pq.write_table(described, partial, compression="zstd", write_page_checksum=True)
     except OSError as error:
         raise CorpusError(f"cannot write the corpus to {target}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_table(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:

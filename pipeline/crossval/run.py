@@ -26,10 +26,10 @@ from gramline.pipeline.crossval.summary import summarize
 from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_problem, stored, tiled_problem_bytes
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
-from gramline.pipeline.errors import PlanError, RunError
+from gramline.pipeline.errors import PlanError, RunError, named_line
 from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
-from gramline.pipeline.executors.base import Executor, closing_early
-from gramline.pipeline.gram.build import REFUSALS, compute_missing, one_line, plan_store
+from gramline.pipeline.executors.base import FINAL, Executor, closing_early
+from gramline.pipeline.gram.build import compute_missing, plan_store
 from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.plan import megabytes
 from gramline.pipeline.gram.read_progress import telling_reads
@@ -272,7 +272,7 @@ def _spread(running: _Running, source: str, problems: Sequence[Problem], factor_
     failed: list[BaseException | None] = []
     with closing_early(running.executor().run(solve_problem, tasks)) as outcomes:
         for outcome in outcomes:
-            if isinstance(outcome.error, REFUSALS):
+            if isinstance(outcome.error, FINAL):
                 raise outcome.error
             if outcome.result is None:
                 failed.append(outcome.error)
@@ -283,7 +283,7 @@ def _spread(running: _Running, source: str, problems: Sequence[Problem], factor_
             running.progress.solved(1)
     if failed:
         raise RunError(
-            f"{len(failed)} of {len(tasks)} problems failed, the first with {one_line(failed[0])}; "
+            f"{len(failed)} of {len(tasks)} problems failed, the first with {named_line(failed[0])}; "
             "the others are kept, run it again to go on"
         ) from failed[0]
 

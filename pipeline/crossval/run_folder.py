@@ -6,7 +6,6 @@ RUN/run.json   structures.parquet   units/*.parquet   tiles/*.parquet   and at t
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import uuid
@@ -23,6 +22,7 @@ from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.events import TileReport
+from gramline.pipeline.files import FileLock, write_then_rename
 
 DETAILS = b"gramline.unit"
 FORMAT = 1  # of run.json, results.json and the files beside them
@@ -68,11 +68,10 @@ class RunFolder:
             raise InputError(f"{self.path} is something else than a run; choose another folder")
         (self.path / "units").mkdir(parents=True, exist_ok=True)
         (self.path / "tiles").mkdir(exist_ok=True)
-        with (self.path / "lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self.path} belongs to a job that is running; wait for it, or stop it") from None
+        lock = FileLock.acquire(self.path / "lock", wait=False)
+        if lock is None:
+            raise InputError(f"{self.path} belongs to a job that is running; wait for it, or stop it")
+        with lock:
             self.write_json("run.json", {"gramline": "run", "format": FORMAT, **description})
             if data.corpus is not None:
                 data.corpus.save(self.corpus_path)
@@ -182,11 +181,11 @@ class RunFolder:
         return found
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        with _whole(self.path / name) as partial:
+        with write_then_rename(self.path / name, synced=True) as partial:
             partial.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
     def write_parquet(self, path: Path, table: pa.Table) -> None:
-        with _whole(path) as partial:
+        with write_then_rename(path, synced=True) as partial:
             pq.write_table(table, partial, compression="zstd")
 
 
@@ -211,16 +210,3 @@ def predictions_table(result: CrossValidation, data: JobData) -> pa.Table:
         | {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
         | {"confidence": pa.array(confidence, pa.float64())}
     )
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that becomes it in the end."""
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        yield partial
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

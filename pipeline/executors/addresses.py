@@ -38,10 +38,10 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         pass
     try:
-        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host or None, None)}
+        addresses = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host or None, None)}
     except (OSError, UnicodeError):
         return False
-    return bool(host) and all(ipaddress.ip_address(one).is_loopback for one in found)
+    return bool(host) and all(ipaddress.ip_address(one).is_loopback for one in addresses)
 
 
 def is_exposed(address: str) -> bool:
@@ -53,4 +53,4 @@ def is_exposed(address: str) -> bool:
 def refuse_exposed(address: str, *, insecure_plain_text: bool, what: str = "the Dask scheduler") -> None:
     """InputError for a plain-text address on a network, unless the danger was accepted."""
     if not insecure_plain_text and is_exposed(address):
-        raise InputError(f"{what} at {address} is not encrypted and not on loopback: {DANGER}; {WAY_OUT}")
+        raise InputError(f"{what} at {address} is not encrypted and not on loopback: {DANGER}", advice=WAY_OUT)

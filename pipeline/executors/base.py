@@ -1,4 +1,7 @@
-"""How a list of tasks is run: the one thing a build or a stream knows of the machines it runs on."""
+"""How a list of tasks is run: the one thing a build or a stream knows of the machines it runs on.
+
+One try of one task is the same on every executor: `attempt` says what may be tried again and what may not.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from gramline.kernels.errors import KernelError
+from gramline.learners.errors import LearnerError
+from gramline.pipeline.errors import InputError
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+# The user's input, the same on every try: trying again would only cost time.
+FINAL = (KernelError, LearnerError, InputError)
 
 
 @dataclass(frozen=True)
@@ -48,3 +58,18 @@ def closing_early(outcomes: Iterator[Outcome[Task, Result]]) -> Iterator[Iterato
         close = getattr(outcomes, "close", None)
         if close is not None:
             close()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A task's final error, handed back as a value so that nobody retries it."""
+
+    error: Exception
+
+
+def attempt(function: Callable[[Task], Result], task: Task) -> Result | Refusal:
+    """`function(task)`; an error that no retry can mend comes back as a Refusal, every other one is raised."""
+    try:
+        return function(task)
+    except FINAL as error:
+        return Refusal(error)

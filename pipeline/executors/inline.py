@@ -7,8 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.executors.attempt import Refusal, attempt
-from gramline.pipeline.executors.base import Outcome, Result, Task
+from gramline.pipeline.executors.base import Outcome, Refusal, Result, Task, attempt
 
 AHEAD = 2  # tasks in flight per thread: one computes, one is ready
 

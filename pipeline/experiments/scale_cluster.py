@@ -12,7 +12,9 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from gramline.pipeline.errors import ClusterError
-from gramline.pipeline.executors.dask import ONE_THREAD, DaskExecutor, connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.executors.worker_settings import ONE_THREAD
 
 PATIENCE = 120.0  # seconds for all processes to start, on a busy machine
 LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from gramline.pipeline.corpus.packed import packed_fingerprint
 from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.build import choose_executor, compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
 from gramline.pipeline.gram.store import TileStore, absolute
@@ -47,8 +47,8 @@ def append_gram(
             store = _with_segment(TileStore(url), corpus)
         except StoreChangedError:
             raise StoreError(
-                f"another append to {url} was faster, or a repair took this one for dead: these structures are not in; "
-                "run it again to add them"
+                f"another append to {url} was faster, or a repair took this one for dead: these structures are not in",
+                advice="run it again to add them",
             ) from None
     runner = choose_executor(client, executor)
     compute_missing(store, runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
@@ -62,11 +62,11 @@ def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
     _refuse_unknown_labels(store, before, corpus)
     packed = corpus if isinstance(corpus, Packed) else corpus.packed(like=before)
     if len(packed) == 0:
-        raise InputError("the corpus to append is empty; it needs at least one structure")
+        raise InputError("the corpus to append is empty", advice="it needs at least one structure")
     if not extends(packed.vocabulary, before.vocabulary) or packed.vocabulary.labels != before.vocabulary.labels:
         raise StoreError(
-            f"the corpus to append has another vocabulary or other labels than {store.url}; "
-            "pack it with like= the stored corpus"
+            f"the corpus to append has another vocabulary or other labels than {store.url}",
+            advice="pack it with like= the stored corpus",
         )
     fingerprint = packed_fingerprint(packed)
     if len(store.spec.rows) > 1 and store.spec.rows[-1] == fingerprint:
@@ -81,21 +81,24 @@ def _refuse_unknown_labels(store: TileStore, before: Packed, corpus: Packable | 
     known = before.vocabulary.labels
     if not known or not isinstance(corpus, Corpus) or not set(corpus.label_names) - set(known):
         return
-    if found := first_unknown_label(corpus.labels, known):
-        number, position, label = found
+    if unknown := first_unknown_label(corpus.labels, known):
+        structure, position, label = unknown
         raise StoreError(
-            f"structure {number}, position {position}: {store.url} has no label {label!r} "
-            f"({', '.join(known)}); build the whole corpus anew, or leave the position without a label"
+            f"{store.url} has no label {label!r} ({', '.join(known)})",
+            advice="rebuild the whole corpus, or leave the position without a label",
+            structure=structure,
+            position=position,
         )
 
 
 def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
     if not store.layout.is_symmetric:
-        raise StoreError(f"{store.url} is a Gram matrix between two corpora; only a symmetric one can be appended to")
+        advice = "only a symmetric one can be appended to"
+        raise StoreError(f"{store.url} is a Gram matrix between two corpora", advice=advice)
     if isinstance(getattr(kernel, "prior", None), EmpiricalPrior):
         raise StoreError(
-            f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile; "
-            "build the whole corpus anew"
+            f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile",
+            advice="rebuild the whole corpus",
         )
 
 
@@ -109,9 +112,6 @@ def _one_at_a_time(url: str) -> Iterator[None]:
         with memory_lock(url):
             yield
         return
-    if not is_local(url):
-        yield
-        return
-    with (local_path(url) / "append.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = FileLock.acquire(local_path(url) / "append.lock") if is_local(url) else None
+    with lock or nullcontext():
         yield

@@ -8,14 +8,12 @@ from time import perf_counter
 from typing import Any
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.errors import KernelError
 from gramline.kernels.packing import Packable, Packed, pack_pair
-from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
-from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError
+from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
-from gramline.pipeline.executors.base import Executor, Outcome, closing_early
+from gramline.pipeline.executors.base import FINAL, Executor, Outcome, closing_early
 from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
 from gramline.pipeline.gram.spec import GramSpec
@@ -24,8 +22,6 @@ from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.task import compute_tile
 from gramline.pipeline.storage.groups import group_exists
 from gramline.pipeline.storage.limits import TILE_BYTES
-
-REFUSALS = (KernelError, LearnerError, InputError)  # the user's input: the same on every tile and every try
 
 
 def build_gram(
@@ -88,13 +84,16 @@ def _refuse_another(store: TileStore, spec: GramSpec, block_rows: int | None, co
     """The store must be of this spec and, where they are given, of these choices."""
     differences = store.spec.differences(spec)
     if differences:
-        raise StoreError(f"{store.url} holds another Gram matrix ({differences}); choose another path or remove it")
+        advice = "choose another path or remove it"
+        raise StoreError(f"{store.url} holds another Gram matrix ({differences})", advice=advice)
     stored = store.layout.rows.block_rows
     if block_rows is not None and block_rows != stored:
-        raise StoreError(f"{store.url} has blocks of {stored} rows, not {block_rows}; leave the block size out")
+        advice = "leave the block size out"
+        raise StoreError(f"{store.url} has blocks of {stored} rows, not {block_rows}", advice=advice)
     if compression is not None and compression != store.compression:
         raise StoreError(
-            f"{store.url} has compression {store.compression!r}, not {compression!r}; leave the compression out"
+            f"{store.url} has compression {store.compression!r}, not {compression!r}",
+            advice="leave the compression out",
         )
 
 
@@ -109,10 +108,11 @@ def lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int |
     if block_rows is not None and block_rows < 1:
         raise InputError(f"block_rows must be at least 1, got {block_rows}")
     if block_rows is not None and 8 * block_rows**2 > TILE_BYTES:
-        raise InputError(f"blocks of {block_rows:,} rows make tiles of {8 * block_rows**2:,} bytes; use smaller ones")
+        tile_bytes = 8 * block_rows**2
+        raise InputError(f"blocks of {block_rows:,} rows make tiles of {tile_bytes:,} bytes", advice="use smaller ones")
     for packed, what in ((rows, "corpus"), (cols, "second corpus")):
         if packed is not None and len(packed) == 0:
-            raise InputError(f"the {what} is empty; a Gram matrix needs at least one structure")
+            raise InputError(f"the {what} is empty", advice="a Gram matrix needs at least one structure")
     row_layout = BlockLayout.of(kernel.row_lengths(rows), block_rows)
     if cols is None:
         return GramLayout.symmetric(row_layout)
@@ -165,11 +165,11 @@ def compute_missing(
     n_done, tile_seconds = 0, 0.0
     with one_blas_thread(), closing_early(executor.run(compute_tile, plan.tasks, retries=retries)) as outcomes:
         for outcome in outcomes:
-            if isinstance(outcome.error, REFUSALS):
+            if isinstance(outcome.error, FINAL):
                 raise outcome.error
             if outcome.error is not None or outcome.result is None:
                 failed.append(outcome)
-                progress(TileFailed(outcome.task.i, outcome.task.j, one_line(outcome.error)))
+                progress(TileFailed(outcome.task.i, outcome.task.j, named_line(outcome.error)))
                 continue
             n_done, tile_seconds = n_done + 1, tile_seconds + outcome.result.seconds
             progress(TileDone(outcome.result, n_done, outcome.task.cells))
@@ -177,9 +177,10 @@ def compute_missing(
         raise _tile_failed(store, failed, n_done, retries)
     missing = plan_store(store).tasks if plan.tasks else ()
     if missing:
+        first = f"tile ({missing[0].i}, {missing[0].j}) of {store.url}"
         raise RunError(
-            f"tile ({missing[0].i}, {missing[0].j}) of {store.url} was written but is not there ({len(missing)} such "
-            "tiles); do all workers see the same storage?"
+            f"{first} was written but is not there ({len(missing)} such tiles)",
+            advice="do all workers see the same storage?",
         )
     progress(BuildFinished(n_done, perf_counter() - begin, tile_seconds))
     return n_done
@@ -187,15 +188,13 @@ def compute_missing(
 
 def _tile_failed(store: TileStore, failed: list[Outcome[TileTask, Any]], n_done: int, retries: int) -> TileFailedError:
     first = failed[0]
-    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
     error = TileFailedError(
-        f"tile ({first.task.i}, {first.task.j}){more} of {store.url} failed in {retries + 1} tries: "
-        f"{one_line(first.error)}; the {n_done} other tiles are kept, run it again to go on"
+        named_line(first.error),
+        store.url,
+        (first.task.i, first.task.j),
+        tries=retries + 1,
+        n_more=len(failed) - 1,
+        advice=f"the {n_done} other tiles are kept, run it again to go on",
     )
     error.__cause__ = first.error
     return error
-
-
-def one_line(error: BaseException | None) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -7,22 +7,21 @@ A store that structures were appended to still serves the corpus it began with: 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
 from gramline.pipeline.errors import InputError, StoreError
-from gramline.pipeline.files import is_same_file
+from gramline.pipeline.files import FileLock, write_whole
 from gramline.pipeline.gram.build import create_or_open
 from gramline.pipeline.gram.leading import LeadingGram
 from gramline.pipeline.gram.spec import GramSpec
@@ -50,10 +49,10 @@ class Entry:
     def made(self) -> dict[str, Any]:
         """What made it; empty when nobody wrote it down."""
         try:
-            found = json.loads((self.folder / MADE).read_text("utf-8"))
+            content = json.loads((self.folder / MADE).read_text("utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     @property
     def bytes(self) -> int:
@@ -76,7 +75,8 @@ class Entry:
             return None
 
     def is_in_use(self) -> bool:
-        with _locked(self.folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB) as lock:
+        lock = FileLock.acquire(self.folder / LOCK, wait=False)
+        with lock or nullcontext():
             return lock is None
 
 
@@ -97,7 +97,8 @@ class GramCache:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if "://" in os.fspath(folder):
-            raise InputError(f"a cache is a local folder, not {os.fspath(folder)}; name stores elsewhere one by one")
+            advice = "name stores elsewhere one by one"
+            raise InputError(f"a cache is a local folder, not {os.fspath(folder)}", advice=advice)
         self.folder = Path(folder).absolute()
 
     def entries(self) -> list[Entry]:
@@ -108,11 +109,12 @@ class GramCache:
 
     def entry(self, name: str) -> Entry:
         """The store whose name begins so."""
-        found = [entry for entry in self.entries() if entry.name.startswith(name)]
-        if len(found) != 1:
-            what = "no store" if not found else f"{len(found)} stores"
-            raise InputError(f"{self.folder} has {what} whose name begins with {name!r}; see `gramline cache ls`")
-        return found[0]
+        entries = [entry for entry in self.entries() if entry.name.startswith(name)]
+        if len(entries) != 1:
+            what = f"{len(entries)} stores" if entries else "no store"
+            advice = "see `gramline cache ls`"
+            raise InputError(f"{self.folder} has {what} whose name begins with {name!r}", advice=advice)
+        return entries[0]
 
     def find(self, spec: GramSpec) -> Entry | None:
         """The store of this Gram matrix, or of one that began with it."""
@@ -139,9 +141,10 @@ class GramCache:
         while True:
             entry = self.find(spec) or Entry(self.folder / spec.fingerprint())
             entry.folder.mkdir(parents=True, exist_ok=True)
-            with _locked(entry.folder / LOCK, fcntl.LOCK_SH) as lock:
-                if lock is None or not is_same_file(lock, entry.folder / LOCK):
-                    continue  # somebody deleted it between our look and our lock
+            lock = FileLock.acquire(entry.folder / LOCK, shared=True)
+            if lock is None:
+                continue  # somebody deleted it between our look and our lock
+            with lock:
                 (entry.folder / USED).touch()
                 if not (entry.folder / MADE).exists():
                     _write_made(entry, made_from, len(corpus), corpus.n_positions)
@@ -202,16 +205,15 @@ def _write_made(entry: Entry, made_from: str, n_structures: int, n_positions: in
         "structures": n_structures,
         "positions": n_positions,
     }
-    partial = entry.folder / f".{MADE}.{uuid.uuid4().hex}.partial"
-    partial.write_text(json.dumps(content), "utf-8")
-    partial.replace(entry.folder / MADE)
+    write_whole(entry.folder / MADE, json.dumps(content))
 
 
 def _delete(entry: Entry) -> bool:
     """False when somebody uses it. Renamed first, so that nobody finds a store half deleted."""
-    with _locked(entry.folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB) as lock:
-        if lock is None:
-            return False
+    lock = FileLock.acquire(entry.folder / LOCK, wait=False)
+    if lock is None:
+        return False
+    with lock:
         aside = entry.folder.with_name(f".{entry.name}.{uuid.uuid4().hex}.partial")
         entry.folder.rename(aside)
         shutil.rmtree(aside)
@@ -221,22 +223,6 @@ def _delete(entry: Entry) -> bool:
 @contextmanager
 def building(folder: Path, wait: bool = True) -> Iterator[bool]:
     """Only one job at a time builds a store; yields False at once when another one does and `wait` is not wanted."""
-    with _locked(folder / BUILDING, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as lock:
+    lock = FileLock.acquire(folder / BUILDING, wait=wait)
+    with lock or nullcontext():
         yield lock is not None
-
-
-@contextmanager
-def _locked(path: Path, how: int) -> Iterator[IO[str] | None]:
-    """The lock file, locked as long as it is open; None when that cannot be had."""
-    try:
-        file = path.open("a")
-    except FileNotFoundError:
-        yield None
-        return
-    with file:
-        try:
-            fcntl.flock(file, how)
-        except BlockingIOError:
-            yield None
-            return
-        yield file

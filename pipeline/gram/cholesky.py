@@ -24,8 +24,9 @@ from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor, closing_early
 from gramline.pipeline.gram.cholesky_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
 from gramline.pipeline.gram.scratch import Claim, claim_scratch
-from gramline.pipeline.gram.store import TileStore, guarded
+from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.storage.groups import group_exists, new_array, write_arrays
+from gramline.pipeline.storage.object_store import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter
 
 FACTOR_LIMIT = 2 << 30  # bytes
@@ -102,7 +103,7 @@ def stored_cholesky(
     task = FactorTask(store.url, store.identity, claim.scratch, 0, 0)
     try:
         if not group_exists(claim.scratch):
-            guarded(claim.scratch, lambda: _create(claim.scratch, store, arrays))
+            _create(claim.scratch, store, arrays)
         tiles = FactorTiles.open(claim.scratch)
         _factor(task, tiles, executor)
     except BaseException as error:
@@ -135,7 +136,8 @@ def _run(
             if outcome.error is not None or outcome.result is None:
                 raise RunError(
                     f"tile ({outcome.task.i}, {outcome.task.j}) of the factor {outcome.task.scratch} failed: "
-                    f"{outcome.error}; what was finished is kept, run it again to go on"
+                    f"{outcome.error}",
+                    advice="what was finished is kept, run it again to go on",
                 ) from outcome.error
             yield outcome.task, outcome.result
 
@@ -143,13 +145,10 @@ def _run(
 def _create(scratch: str, store: TileStore, arrays: dict[str, NDArray[Any]]) -> None:
     block = store.layout.rows.block_rows
     n_blocks = -(-len(arrays["rows"]) // block)
-    writer = GroupWriter(scratch)
-    try:
+    with storage_errors(scratch), GroupWriter(scratch) as writer:
         write_arrays(writer.group, arrays)
         new_array(writer.group, FACTOR, (n_blocks * block,) * 2, (block, block), np.float64, fill=np.nan)
         writer.commit({"gramline": "factor"})
-    finally:
-        writer.discard()
 
 
 def _digest(store: TileStore, arrays: dict[str, NDArray[Any]]) -> str:

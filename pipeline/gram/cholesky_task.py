@@ -58,7 +58,8 @@ class FactorTiles:
             tile = self._tiles.read(i, j)
         except ChunkError as error:
             raise RunError(
-                f"tile ({i}, {j}) of the factor {self._url} cannot be read: {error}; remove that folder and run again"
+                f"tile ({i}, {j}) of the factor {self._url} cannot be read: {error.problem}",
+                advice="remove that folder and run again",
             ) from None
         return tile[: self._size(i), : self._size(j)]
 

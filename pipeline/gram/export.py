@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,13 @@ from numpy.lib.format import MAGIC_PREFIX, open_memmap
 from numpy.typing import NDArray
 
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.gram.store import absolute, guarded
+from gramline.pipeline.files import write_then_rename
+from gramline.pipeline.gram.store import absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.groups import group_exists, is_local, require_export_or_nothing
 from gramline.pipeline.storage.kinds import EXPORTED
-from gramline.pipeline.storage.writer import GroupWriter
+from gramline.pipeline.storage.object_store import storage_errors
+from gramline.pipeline.storage.writer import GroupWriter, exists_already
 
 
 def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -30,57 +31,52 @@ def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *,
     if url.endswith(".npy"):
         _to_npy(gram, Path(url))
     else:
-        guarded(url, lambda: _to_zarr(gram, url, overwrite=overwrite))
+        _to_zarr(gram, url, overwrite=overwrite)
 
 
 def check_target(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Refuse a `target` that the store at `path` may not be exported to; only an export is ever replaced."""
     url = absolute(target)
     if url == absolute(path):
-        raise StoreError(f"{url} is the store itself; choose another name for the export")
+        raise StoreError(f"{url} is the store itself", advice="choose another name for the export")
     if url.endswith(".npy"):
         if not is_local(url):
-            raise StoreError(f"{url} is a url, but a .npy file is kept on this machine; give a path, or a .zarr array")
-        is_there = guarded(url, lambda: _require_npy_or_nothing(Path(url)))
+            advice = "give a path, or a .zarr array"
+            raise StoreError(f"{url} is a url, but a .npy file is kept on this machine", advice=advice)
+        is_there = _require_npy_or_nothing(Path(url))
     elif url.endswith(".zarr"):
         is_there = require_export_or_nothing(url) if overwrite else group_exists(url)
     else:
-        raise StoreError(f"an export is a .npy file or a .zarr array, not {url}; choose such a name")
+        raise StoreError(f"an export is a .npy file or a .zarr array, not {url}", advice="choose such a name")
     if is_there and not overwrite:
-        raise StoreError(f"{url} exists already; choose another path or remove it")
+        raise exists_already(url)
 
 
 def _require_npy_or_nothing(path: Path) -> bool:
     """Refuse a path to write to where something else than an array is; True when one is there."""
-    if not path.exists():
-        return False
     is_array = False
-    if path.is_file():
-        with path.open("rb") as file:
-            is_array = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
+    with storage_errors(str(path)):
+        if not path.exists():
+            return False
+        if path.is_file():
+            with path.open("rb") as file:
+                is_array = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
     if not is_array:
-        raise StoreError(f"{path} is not an exported array; choose another path, or remove it")
+        raise StoreError(f"{path} is not an exported array", advice="choose another path, or remove it")
     return True
 
 
 def _to_npy(gram: StoredGram, target: Path) -> None:
-    staged = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
-
-    def write() -> None:
+    with storage_errors(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
-        header = open_memmap(staged, mode="w+", dtype=gram.dtype, shape=gram.shape)
-        with staged.open("r+b") as file:
-            # Writing to a map of a file that the disk has no room for kills the process; asking first is an error.
-            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
-        for rows, cols, tile in gram.blocks():
-            header[rows, cols] = tile
-        header.flush()
-        staged.rename(target)
-
-    try:
-        guarded(str(target), write)
-    finally:
-        staged.unlink(missing_ok=True)
+        with write_then_rename(target) as partial:
+            matrix = open_memmap(partial, mode="w+", dtype=gram.dtype, shape=gram.shape)
+            with partial.open("r+b") as file:
+                # Writing to a map of a file that the disk has no room for kills the process; asking first is an error.
+                os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+            for rows, cols, tile in gram.blocks():
+                matrix[rows, cols] = tile
+            matrix.flush()
 
 
 def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
@@ -93,13 +89,10 @@ def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
 
 
 def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
-    writer = GroupWriter(url)
-    try:
+    with storage_errors(url), GroupWriter(url) as writer:
         chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
-        target = writer.become_array(gram.shape, chunks, gram.dtype, EXPORTED)
+        target = writer.create_array(gram.shape, chunks, gram.dtype, EXPORTED)
         for place, piece in _chunks(gram):
             target.set_block_selection(place, piece)
         if not writer.commit(overwrite=overwrite):
-            raise StoreError(f"{url} exists already; choose another path or remove it")
-    finally:
-        writer.discard()
+            raise exists_already(url)

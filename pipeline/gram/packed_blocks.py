@@ -22,10 +22,11 @@ from gramline.pipeline.corpus.packed import (
     vocabulary_from_arrays,
     vocabulary_to_arrays,
 )
-from gramline.pipeline.errors import StoreError
+from gramline.pipeline.errors import StoreDamagedError, StoreError, first_line
 from gramline.pipeline.storage.documents import shared_bucket
 from gramline.pipeline.storage.groups import Group, digest, new_array, open_array, open_group, read_array, write_arrays
 
+CORPUS = "the corpus kept in"  # which part of a store is damaged
 BATCH_BYTES = 1 << 26  # of padded rows written at a time
 
 
@@ -100,13 +101,13 @@ class PackedBlocks:
         plain = {name: read_array(group, f"{self.folder}/{name}", url) for name in description["digests"]}
         for name, expected in description["digests"].items():
             if digest(plain[name]) != expected:
-                raise StoreError(f"{url} is damaged: {self.folder}/{name} is not what was written; build it anew")
+                raise StoreDamagedError(f"{self.folder}/{name} is not what was written", url)
         self._extent = plain["extent"]
         self.layout = BlockLayout(plain["lengths"], plain["block_structures"], int(description["block_rows"]))
         try:
             self.vocabulary = vocabulary_from_arrays(plain, since)
         except StoreError as error:
-            raise StoreError(f"the corpus kept in {url} is damaged: {error}; build it anew") from None
+            raise StoreDamagedError(error.problem, url, part=CORPUS) from None
         self._arrays = {name: open_array(group, f"{self.folder}/{name}", url) for name in self._names}
         self._check_extents()
 
@@ -115,13 +116,13 @@ class PackedBlocks:
         whole = (self._extent, self.layout.lengths, self.layout.block_structures)
         is_sound = all(array.dtype == np.int64 for array in whole) and all(array.ndim == 1 for array in whole[1:])
         if not is_sound or self._extent.shape != (len(self), len(self._names)) or (self._extent < 0).any():
-            raise StoreError(f"{self.url} is damaged: the extents of its blocks do not fit them; build it anew")
+            raise StoreDamagedError("the extents of its blocks do not fit them", self.url)
         for name, extent in zip(self._names, self._extent.T, strict=True):
             array = self._arrays[name]
             rows, width = (*array.shape, 0, 0)[:2]
             if rows != len(self) or extent.max(initial=0) > width or array.dtype.kind not in "iuf":
                 what = f"{array.dtype} {array.shape} for {len(self)} blocks"
-                raise StoreError(f"{self.url} is damaged: {self.folder}/{name} is {what}; build it anew")
+                raise StoreDamagedError(f"{self.folder}/{name} is {what}", self.url)
 
     def __len__(self) -> int:
         return self.layout.n_blocks
@@ -139,22 +140,18 @@ class PackedBlocks:
             try:
                 array = np.asarray(self._arrays[name][block])[:extent]
             except (ValueError, RuntimeError) as error:
-                raise self._damaged(name, block, str(error)) from None
+                raise self._damaged(block, f"{self.folder}/{name}: {first_line(error)}") from None
             lost = _never(array.dtype)
             if np.isnan(array).any() if array.dtype.kind == "f" else (array == lost).any():
-                raise self._damaged(name, block, "it is missing")
+                raise self._damaged(block, f"{self.folder}/{name} is missing")
             arrays[name] = array
         try:
             return block_from_arrays(self.kind, arrays, vocabulary)
         except StoreError as error:
-            raise StoreError(
-                f"the corpus kept in {self.url} is damaged: block {block}: {error}; build it anew"
-            ) from None
+            raise self._damaged(block, f"{error.place}{error.problem}") from None
 
-    def _damaged(self, name: str, block: int, reason: str) -> StoreError:
-        return StoreError(
-            f"the corpus kept in {self.url} is damaged: {self.folder}/{name}, block {block}: {reason}; build it anew"
-        )
+    def _damaged(self, block: int, problem: str) -> StoreDamagedError:
+        return StoreDamagedError(f"block {block}: {problem}", self.url, part=CORPUS)
 
 
 def extends(longer: Vocabulary, shorter: Vocabulary) -> bool:

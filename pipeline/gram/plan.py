@@ -67,7 +67,8 @@ class Plan:
         if self.worst and self.worst.peak_bytes > limit_bytes:
             raise PlanError(
                 f"tile ({self.worst.i}, {self.worst.j}) needs {megabytes(self.worst.peak_bytes)}, more than the "
-                f"{megabytes(limit_bytes)} a worker thread may use; use smaller blocks or fewer threads per worker"
+                f"{megabytes(limit_bytes)} a worker thread may use",
+                advice="use smaller blocks or fewer threads per worker",
             )
 
     def seconds(self, seconds_per_cell: float, n_threads: int) -> float:

@@ -19,10 +19,11 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.executors.base import Executor, closing_early
 from gramline.pipeline.gram.product import TileProduct
-from gramline.pipeline.gram.store import TileStore, guarded
+from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stream import Key, TileReader
 from gramline.pipeline.gram.task import planned_store
 from gramline.pipeline.storage.groups import new_array, open_array, open_group, read_array, write_arrays
+from gramline.pipeline.storage.object_store import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
 SPREAD_BYTES = 256 << 20  # of tiles: fewer are multiplied sooner than they are handed out
@@ -56,7 +57,7 @@ def spread_product(
     bounds = np.linspace(0, len(keys), n_parts + 1).astype(int)
     n_out = store.layout.shape[1 if transpose and not store.layout.is_symmetric else 0]
     scratch = f"{store.url}.product-{uuid4().hex[:12]}.partial"
-    guarded(scratch, lambda: _create(scratch, W, (n_parts, n_out, W.shape[1])))
+    _create(scratch, W, (n_parts, n_out, W.shape[1]))
     try:
         groups = [tuple(keys[first:last]) for first, last in pairwise(bounds)]
         tasks = [
@@ -71,7 +72,7 @@ def spread_product(
         for part in range(n_parts):
             total += np.asarray(parts[part])
         if np.isnan(total).any() and np.isfinite(W).all():
-            raise RunError(f"a part of the product in {scratch} was lost; run it again")
+            raise RunError(f"a part of the product in {scratch} was lost", advice="run it again")
         return total
     finally:
         remove_group(scratch)
@@ -90,10 +91,7 @@ def multiply_tiles(task: ProductTask) -> int:
 
 
 def _create(scratch: str, W: NDArray[Any], shape: tuple[int, int, int]) -> None:
-    writer = GroupWriter(scratch)
-    try:
+    with storage_errors(scratch), GroupWriter(scratch) as writer:
         write_arrays(writer.group, {FACTOR: W})
         new_array(writer.group, PARTS, shape, (1, *shape[1:]), np.float64, fill=np.nan)
         writer.commit({"gramline": "product"})
-    finally:
-        writer.discard()

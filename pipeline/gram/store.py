@@ -10,9 +10,8 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,8 @@ from gramline.kernels.errors import KernelError
 from gramline.kernels.packing import Packed, Vocabulary
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import BlockLayout, GramLayout
-from gramline.pipeline.errors import StoreError, TileCorruptError
-from gramline.pipeline.gram.packed_blocks import PackedBlocks, write_blocks
+from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError
+from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.stray_segments import segment_named
 from gramline.pipeline.storage.documents import REVISION
@@ -40,15 +39,14 @@ from gramline.pipeline.storage.groups import (
 )
 from gramline.pipeline.storage.kinds import STORE
 from gramline.pipeline.storage.limits import ROWS, TILE_BYTES
-from gramline.pipeline.storage.object_store import remote_errors, storage_error
+from gramline.pipeline.storage.object_store import storage_error, storage_errors
 from gramline.pipeline.storage.tile_array import ChunkError, TileArray
 from gramline.pipeline.storage.writer import GroupWriter
 
 TILES = "tiles"  # name of the tile array
 STORE_FORMAT = 2  # of what is on disk; 1 had no seal on its attributes
 READABLE = (1, 2)
-HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG)  # no retry would mend it
-Made = TypeVar("Made")
+NOT_RETRYABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG)
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
@@ -65,7 +63,7 @@ class TileStore:
         self.url = url
         self._attributes = _attributes(url)
         try:
-            self.spec = GramSpec.from_dict(self._attributes["spec"])
+            self.spec = _spec(url, self._attributes["spec"])
             segments = self._attributes["segments"]
             self._rows = _open_segments(url, segments["rows"])
             self._cols = _open_segments(url, segments["cols"])
@@ -76,11 +74,11 @@ class TileStore:
                 else GramLayout.symmetric(rows)
             )
             self.compression = str(self._attributes["compression"])
-        except StoreError as error:
-            raise (error if url in str(error) else StoreError(f"{url} is damaged: {error}; build it anew")) from None
+        except StoreError:
+            raise
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
             what = f"{type(error).__name__}: {error}"
-            raise StoreError(f"{url} is damaged: its description cannot be read ({what}); build it anew") from None
+            raise StoreDamagedError(f"its description cannot be read ({what})", url) from None
         _check_sizes(url, self.layout)
         self.tiles = TileArray(url, TILES)
         self._check_tiles()
@@ -92,38 +90,22 @@ class TileStore:
         """A new store of prepared corpora without any tile. When somebody else was faster, theirs is opened."""
         if compression not in COMPRESSIONS:
             raise StoreError(f"compression must be one of {', '.join(COMPRESSIONS)}, got {compression!r}")
-
-        def write() -> None:
-            writer = GroupWriter(url)
-            try:
-                segments: dict[str, list[dict[str, Any]]] = {
-                    "rows": [write_blocks(writer.group, "rows/0", rows, layout.rows)],
-                    "cols": [] if cols is None else [write_blocks(writer.group, "cols/0", cols, layout.cols)],
-                }
-                chunks = (layout.rows.block_rows, layout.cols.block_rows)
-                new_array(
-                    writer.group, TILES, tiled_shape(layout), chunks, spec.dtype, fill=np.nan, compression=compression
-                )
-                writer.commit(
-                    {
-                        "gramline": "gram",
-                        "format": STORE_FORMAT,
-                        "spec": spec.to_dict(),
-                        "compression": compression,
-                        "segments": segments,
-                    }
-                )
-            finally:
-                writer.discard()
-
-        guarded(url, write)
+        chunks = (layout.rows.block_rows, layout.cols.block_rows)
+        with storage_errors(url), GroupWriter(url) as writer:
+            group = writer.group
+            segments = {
+                "rows": [write_blocks(group, "rows/0", rows, layout.rows)],
+                "cols": [] if cols is None else [write_blocks(group, "cols/0", cols, layout.cols)],
+            }
+            new_array(group, TILES, tiled_shape(layout), chunks, spec.dtype, fill=np.nan, compression=compression)
+            about = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
+            writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
         return cls(url)
 
     def appended(self, spec: GramSpec, rows: Packed, layout: BlockLayout) -> TileStore:
         """The store with one more segment of rows; visible once the attributes, written last, are there."""
         number = len(self._rows)
-
-        def write() -> None:
+        with storage_errors(self.url):
             group = open_group(self.url)
             segment = write_blocks(group, f"rows/{number}", rows, layout, since=self.row_vocabulary)
             whole = _joined([*(part.layout for part in self._rows), layout])
@@ -132,8 +114,6 @@ class TileStore:
             changed = {"spec": spec.to_dict(), "segments": segments | {"rows": [*segments["rows"], segment]}}
             with segment_named(self.url, group, segment["folder"]):
                 write_attributes(group, {**self._attributes, **changed, "format": STORE_FORMAT})
-
-        guarded(self.url, write)
         return TileStore(self.url)
 
     def _check_tiles(self) -> None:
@@ -144,10 +124,8 @@ class TileStore:
         wanted = (tiled_shape(self.layout), chunks, self.spec.dtype)
         is_larger = all(here >= needed for here, needed in zip(self.tiles.shape, wanted[0], strict=True))
         if found != (grown if is_larger else wanted):
-            raise StoreError(
-                f"{self.url} is damaged: its tiles are {found[2]} {found[1]} of {found[0]} instead of "
-                f"{wanted[2]} {wanted[1]} of {wanted[0]}; build it anew"
-            )
+            here = f"its tiles are {found[2]} {found[1]} of {found[0]}"
+            raise StoreDamagedError(f"{here} instead of {wanted[2]} {wanted[1]} of {wanted[0]}", self.url)
 
     @cached_property
     def identity(self) -> str:
@@ -162,8 +140,9 @@ class TileStore:
             return from_dict(self.spec.kernel, Kernel)  # type: ignore[type-abstract]
         except (KernelError, AttributeError, TypeError, RecursionError) as error:
             raise StoreError(
-                f"the kernel of {self.url} cannot be made here: {error}; its values can be read and exported, for all "
-                "else build it anew with a kernel that this version of gramline takes"
+                f"the kernel of {self.url} cannot be made here: {error}",
+                advice="its values can be read and exported, for all else rebuild it with a kernel that this version "
+                "of gramline takes",
             ) from None
 
     @property
@@ -191,12 +170,13 @@ class TileStore:
         try:
             kernel.check_prepared(packed)
         except ValueError as error:
-            raise StoreError(f"the corpus kept in {self.url} is damaged: block {block}: {error}") from None
+            raise self._damaged_block(block, str(error)) from None
         if not np.array_equal(kernel.row_lengths(packed), layout.lengths[layout.structures(block)]):
-            raise StoreError(
-                f"the corpus kept in {self.url} is damaged: block {block} has other structures than planned"
-            )
+            raise self._damaged_block(block, "it has other structures than planned")
         return packed
+
+    def _damaged_block(self, block: int, problem: str) -> StoreDamagedError:
+        return StoreDamagedError(f"block {block}: {problem}", self.url, part=CORPUS)
 
     def present(self) -> set[tuple[int, int]]:
         """Stored tiles that are done."""
@@ -217,11 +197,11 @@ class TileStore:
         try:
             tile = self.tiles.read(i, j, buffer)
         except ChunkError as error:
-            raise self.corrupt(i, j, str(error)) from None
+            raise TileCorruptError(error.problem, self.url, (i, j)) from None
         rows, cols = self.layout.rows.rows(i), self.layout.cols.rows(j)
         tile = tile[: rows.stop - rows.start, : cols.stop - cols.start]
         if check_finite and not all_finite(tile):
-            raise self.corrupt(i, j, "it holds a value that is not a finite number")
+            raise TileCorruptError("it holds a value that is not a finite number", self.url, (i, j))
         return tile
 
     def write_tile(self, i: int, j: int, tile: NDArray[Any]) -> None:
@@ -235,14 +215,9 @@ class TileStore:
         try:
             self.tiles.write(i, j, padded)
         except OSError as error:
-            if error.errno in HOPELESS:
+            if error.errno in NOT_RETRYABLE:
                 raise storage_error(self.url, error) from error
             raise  # may pass: the executor tries again
-
-    def corrupt(self, i: int, j: int, reason: str) -> TileCorruptError:
-        return TileCorruptError(
-            f"tile ({i}, {j}) of {self.url} cannot be used: {reason}; run `gramline gram verify --repair {self.url}`"
-        )
 
 
 def tiled_shape(layout: GramLayout) -> tuple[int, int]:
@@ -250,20 +225,17 @@ def tiled_shape(layout: GramLayout) -> tuple[int, int]:
     return layout.rows.n_blocks * layout.rows.block_rows, layout.cols.n_blocks * layout.cols.block_rows
 
 
-def guarded(url: str, write: Callable[[], Made]) -> Made:
-    """`write()`; what the operating system or an object store refuses becomes one sentence."""
-    try:
-        return write()
-    except Exception as error:
-        if isinstance(error, (OSError, *remote_errors())):
-            raise storage_error(url, error) from error
-        raise
-
-
 def all_finite(tile: NDArray[Any]) -> bool:
     """True when no value is inf or nan; the sum tells it six times faster, unless it overflows itself."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(tile.sum())) or bool(np.isfinite(tile).all())
+
+
+def _spec(url: str, description: dict[str, Any]) -> GramSpec:
+    try:
+        return GramSpec.from_dict(description)
+    except StoreError as error:
+        raise StoreDamagedError(error.problem, url) from None
 
 
 def _attributes(url: str) -> dict[str, Any]:
@@ -287,12 +259,12 @@ def _check_sizes(url: str, layout: GramLayout) -> None:
             and int(np.diff(blocks.block_starts).max()) <= blocks.block_rows
         )
         if not is_sound:
-            raise StoreError(f"{url} is damaged: its blocks do not fit its structures; build it anew")
+            raise StoreDamagedError("its blocks do not fit its structures", url)
     tile_bytes = 8 * layout.rows.block_rows * layout.cols.block_rows
     if tile_bytes > TILE_BYTES:
         raise StoreError(
-            f"{url} claims tiles of {layout.rows.block_rows:,} x {layout.cols.block_rows:,} values; at most "
-            f"{TILE_BYTES:,} bytes are read"
+            f"{url} claims tiles of {layout.rows.block_rows:,} x {layout.cols.block_rows:,} values",
+            advice=f"at most {TILE_BYTES:,} bytes are read",
         )
 
 

@@ -56,7 +56,8 @@ class GramStatus:
         """Before something reads all of it: better now than in the middle."""
         if not self.is_complete:
             raise StoreError(
-                f"{self.path} has {self.n_present:,} of {self.n_tiles:,} tiles; finish it with `gramline gram build`"
+                f"{self.path} has {self.n_present:,} of {self.n_tiles:,} tiles",
+                advice="finish it with `gramline gram build`",
             )
 
 

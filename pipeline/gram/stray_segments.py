@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 
 from gramline.pipeline.errors import StoreChangedError
 from gramline.pipeline.storage.documents import shared_bucket
-from gramline.pipeline.storage.groups import Group, open_group, read_attributes, remotely, write_attributes
-from gramline.pipeline.storage.object_store import dated_keys, delete, folders, remote_errors
+from gramline.pipeline.storage.groups import Group, open_group, read_attributes, write_attributes
+from gramline.pipeline.storage.object_store import dated_keys, delete, folders, remote_errors, storage_errors
 from gramline.pipeline.storage.strays import STRAY_SECONDS
 
 SEGMENTS = "rows/"
@@ -51,8 +51,7 @@ def sweep_segments(url: str, *, older_than: float = STRAY_SECONDS) -> int:
     group = open_group(url)
     if shared_bucket(group) is None:
         return 0
-
-    def sweep() -> int:
+    with storage_errors(url):
         attributes, _ = read_attributes(url)
         strays = _old(group, _unnamed(url, group), older_than)
         if not strays:
@@ -62,8 +61,6 @@ def sweep_segments(url: str, *, older_than: float = STRAY_SECONDS) -> int:
         except StoreChangedError:  # an append is going on; the next sweep is soon enough
             return 0
         return _remove(group, strays)
-
-    return remotely(url, sweep)
 
 
 def _named(url: str) -> set[str]:

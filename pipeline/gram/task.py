@@ -107,7 +107,7 @@ def planned_store(url: str, identity: str) -> TileStore:
     store = _stores.get((url, identity), lambda: TileStore(url))
     if store.identity != identity:
         _stores.clear()
-        raise StoreError(f"{url} was replaced meanwhile; run the command again")
+        raise StoreError(f"{url} was replaced meanwhile", advice="run the command again")
     return store
 
 

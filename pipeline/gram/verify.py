@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.pipeline.errors import RunError, TileCorruptError
+from gramline.pipeline.errors import RunError, TileCorruptError, named_line
 from gramline.pipeline.events import Listener, TileChecked, silent
-from gramline.pipeline.executors.base import Executor, closing_early
-from gramline.pipeline.gram.build import REFUSALS, choose_executor, compute_missing, one_line, plan_store
+from gramline.pipeline.executors.base import FINAL, Executor, closing_early
+from gramline.pipeline.gram.build import choose_executor, compute_missing, plan_store
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stray_segments import sweep_segments
@@ -83,11 +83,13 @@ def _check_all(store: TileStore, executor: Executor, progress: Listener) -> Iter
     plan = plan_store(store, present=())
     with closing_early(executor.run(check_tile, plan.tasks)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
-            if isinstance(outcome.error, REFUSALS):
+            if isinstance(outcome.error, FINAL):
                 raise outcome.error
             if outcome.result is None:
                 task = outcome.task
-                raise RunError(f"tile ({task.i}, {task.j}) of {store.url} cannot be checked: {one_line(outcome.error)}")
+                raise RunError(
+                    f"tile ({task.i}, {task.j}) of {store.url} cannot be checked: {named_line(outcome.error)}"
+                )
             progress(TileChecked(outcome.result.i, outcome.result.j, outcome.result.problem, number, plan.n_tiles))
             if outcome.result.problem is not None:
                 yield outcome.result
@@ -103,7 +105,7 @@ def _problem(store: TileStore, i: int, j: int) -> str | None:
     try:
         tile = store.read_tile(i, j)
     except TileCorruptError as error:
-        return str(error).partition("cannot be used: ")[2].partition("; run ")[0]
+        return error.problem
     rows = cached_block(store, i, of_columns=False)
     cols = cached_block(store, j, of_columns=not store.layout.is_symmetric)
     row_starts = offsets_from_lengths(store.layout.rows.lengths[store.layout.rows.structures(i)])

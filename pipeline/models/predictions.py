@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.files import write_then_rename
 
 NO_WORD = "_"  # what a column shows for a position without a word
 
@@ -51,15 +51,9 @@ def write_predictions(predictions: Predictions, path: str, layout: str) -> None:
 
 
 def write_lines(lines: Iterable[str], path: str) -> None:
-    """Write to a temporary file beside `path`, then rename."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{uuid4().hex}.partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    """Replace a file by these lines at once."""
+    with write_then_rename(Path(path)) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def read_predictions(path: str) -> Predictions:

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import zarr
@@ -22,18 +22,12 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import LocalStore
 
-from gramline.pipeline.errors import RunError, StoreError
+from gramline.pipeline.errors import StorageUnavailableError, StoreDamagedError, StoreError, first_line
 from gramline.pipeline.storage.documents import SEAL, seal_of, shared_bucket
 from gramline.pipeline.storage.documents import write_attributes as write_attributes
 from gramline.pipeline.storage.kinds import EXPORTED, STORE, Kind
 from gramline.pipeline.storage.limits import check_array, check_stored
-from gramline.pipeline.storage.object_store import (
-    first_line,
-    refuse_secrets,
-    remote_errors,
-    sized_keys,
-    storage_error,
-)
+from gramline.pipeline.storage.object_store import refuse_secrets, sized_keys, storage_errors
 from gramline.pipeline.storage.places import is_local as is_local
 from gramline.pipeline.storage.places import local_path as local_path
 from gramline.pipeline.storage.places import open_store
@@ -52,37 +46,23 @@ DAMAGED = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
     *(OSError, RuntimeError, TypeError, ValueError),
 )
-Made = TypeVar("Made")
-
-
-def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, StoreError)
-
-
-def remotely(url: str, action: Callable[[], Made]) -> Made:
-    """`action()`; what an object store refuses or fails at becomes one sentence."""
-    try:
-        return action()
-    except remote_errors() as error:
-        raise storage_error(url, error) from None
 
 
 def open_group(url: str, kind: Kind = STORE) -> Group:
     """The group at `url` for reading and writing; anything else is a StoreError that names the `kind` wanted there."""
     kind.require_folder(url)
     store = open_store(url)
-    try:
-        return remotely(url, lambda: zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False))
-    except RunError:
-        raise
-    except FileNotFoundError:
-        raise kind.missing(url) from None
-    except ContainsArrayError:
-        raise kind.refusal(url, "a Zarr array") from None
-    except DAMAGED as error:
-        if _is_refusal(error):
+    with storage_errors(url):
+        try:
+            return zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False)
+        except StoreError:
             raise
-        raise kind.refusal(url, "something whose zarr.json cannot be read") from None
+        except FileNotFoundError:
+            raise kind.missing(url) from None
+        except ContainsArrayError:
+            raise kind.refusal(url, "a Zarr array") from None
+        except DAMAGED:
+            raise kind.refusal(url, "something whose zarr.json cannot be read") from None
 
 
 def read_attributes(url: str, kind: Kind = STORE) -> tuple[dict[str, Any], bool | None]:
@@ -97,27 +77,29 @@ def check_format(url: str, what: str, found: Any, readable: tuple[int, ...], is_
     if found not in readable or isinstance(found, bool):
         raise StoreError(
             f"{url} is {what} of format {found!r}, but this version of gramline reads formats {readable[0]} to "
-            f"{readable[-1]}; use the version that wrote it, or make it anew"
+            f"{readable[-1]}",
+            advice="use the version that wrote it, or rebuild it",
         )
     if not is_sealed and (found != 1 or is_sealed is False):
-        raise StoreError(f"{url} is damaged: its zarr.json is not what was written; make it anew")
+        raise StoreDamagedError("its zarr.json is not what was written", url)
 
 
 def group_exists(url: str) -> bool:
-    """True when something stands at `url` that a new store would have to replace."""
+    """True when something is at `url` that a new store would have to replace."""
     refuse_secrets(url)
     if is_local(url):
         path = local_path(url)
         return path.exists() and not (path.is_dir() and not any(path.iterdir()))
     store = open_store(url)
-    try:
-        return bool(remotely(url, lambda: zarr.open_group(store, mode="r", zarr_format=3).attrs.asdict()))
-    except FileNotFoundError:
-        return False
-    except DAMAGED as error:
-        if _is_refusal(error):
+    with storage_errors(url):
+        try:
+            return bool(zarr.open_group(store, mode="r", zarr_format=3).attrs.asdict())
+        except FileNotFoundError:
+            return False
+        except StoreError:
             raise
-        return True
+        except DAMAGED:
+            return True
 
 
 def read_group(
@@ -135,11 +117,11 @@ def read_group(
     group = open_group(url)
     digests = attributes.pop(CHECKED, None)
     if not isinstance(digests, dict):
-        raise StoreError(f"{url} was not written by gramline to its end; remove it and make it anew")
+        raise StoreError(f"{url} was not written by gramline to its end", advice="remove it and rebuild it")
     arrays = {name: read_array(group, name, url) for name in digests}
     for name, expected in digests.items():
         if digest(arrays[name]) != expected:
-            raise StoreError(f"{url} is damaged: array {name!r} is not what was written; write it again")
+            raise StoreDamagedError(f"array {name!r} is not what was written", url)
     return attributes, arrays
 
 
@@ -156,19 +138,16 @@ def write_arrays(group: Group, arrays: Mapping[str, NDArray[Any]], *, prefix: st
 
 def read_array(group: Group, name: str, url: str) -> NDArray[Any]:
     """A whole plain array; missing or damaged is a StoreError. It cannot claim more memory than the store has bytes."""
-
-    def read() -> NDArray[Any]:
-        array = _array(group, name)
-        if len(array.compressors) == 1 and array.ndim:
-            check_stored(f"array {name!r}", int(array.nbytes), sum(size for _, size in list_chunks(array)))
-        return np.asarray(array[...])
-
-    try:
-        return remotely(url, read)
-    except RunError:
-        raise
-    except DAMAGED as error:
-        raise StoreError(f"{url} is damaged: array {name!r} cannot be read ({first_line(error)})") from None
+    with storage_errors(url):
+        try:
+            array = _array(group, name)
+            if len(array.compressors) == 1 and array.ndim:
+                check_stored(f"array {name!r}", int(array.nbytes), sum(size for _, size in list_chunks(array)))
+            return np.asarray(array[...])
+        except StorageUnavailableError:
+            raise
+        except DAMAGED as error:
+            raise StoreDamagedError(f"array {name!r} cannot be read ({first_line(error)})", url) from None
 
 
 def new_array(
@@ -195,26 +174,24 @@ def new_array(
 
 
 def _array(group: Group, name: str) -> Array:
-    found = group[name]
-    if not isinstance(found, zarr.Array):
+    array = group[name]
+    if not isinstance(array, zarr.Array):
         raise KeyError(name)
-    codecs = [codec.to_dict()["name"] for codec in found.metadata.codecs]  # type: ignore[union-attr]
-    check_array(f"array {name!r}", found.shape, found.chunks, np.dtype(found.dtype), [str(codec) for codec in codecs])
-    return found
+    codecs = [str(codec.to_dict()["name"]) for codec in array.metadata.codecs]  # type: ignore[union-attr]
+    check_array(f"array {name!r}", array.shape, array.chunks, np.dtype(array.dtype), codecs)
+    return array
 
 
 def open_array(group: Group, name: str, url: str) -> Array:
     """An existing array for whole-chunk reads and writes; StoreError when it is not there."""
-    try:
-        found = remotely(url, lambda: _array(group, name))
-    except RunError:
-        raise
-    except DAMAGED as error:
-        raise StoreError(
-            f"{url} has no array {name!r} ({first_line(error)}); it is damaged or not a Gram store"
-        ) from None
+    with storage_errors(url):
+        try:
+            array = _array(group, name)
+        except DAMAGED as error:
+            why = first_line(error)
+            raise StoreError(f"{url} has no array {name!r} ({why})", advice="it is damaged or no Gram store") from None
     # Zarr 3.1 ignores write_empty_chunks when it opens an existing array (zarr-python issue 2931).
-    return found.with_config({"write_empty_chunks": True})
+    return array.with_config({"write_empty_chunks": True})
 
 
 def require_kind_or_nothing(url: str, kinds: tuple[Kind, ...]) -> bool:
@@ -232,18 +209,19 @@ def require_export_or_nothing(url: str) -> bool:
     """Refuse a path to write to where something else than an exported array is; True when one is there."""
     if not group_exists(url):
         return False
-    try:
-        found = remotely(url, lambda: zarr.open_array(open_store(url), mode="r", zarr_format=3).attrs.asdict())
-    except RunError:
-        raise
-    except DAMAGED as error:
-        if _is_refusal(error):
+    advice = "choose another path, or remove it"
+    with storage_errors(url):
+        try:
+            attributes = zarr.open_array(open_store(url), mode="r", zarr_format=3).attrs.asdict()
+        except StoreError:
             raise
-        raise StoreError(f"{url} is not an exported array; choose another path, or remove it") from None
-    if any(found.get(key) != value for key, value in EXPORTED.items()):
+        except DAMAGED:
+            raise StoreError(f"{url} is not an exported array", advice=advice) from None
+    if any(attributes.get(key) != value for key, value in EXPORTED.items()):
         raise StoreError(
             f"{url} is a Zarr array without the mark of an export (earlier versions of gramline made none), so it may "
-            "be somebody's own; choose another path, or remove it"
+            "be somebody's own",
+            advice=advice,
         )
     return True
 
@@ -251,7 +229,8 @@ def require_export_or_nothing(url: str) -> bool:
 def delete_chunk(array: Array, coordinates: tuple[int, ...]) -> None:
     """Remove a chunk, if it is there."""
     key = "/".join((array.path, "c", *map(str, coordinates))).removeprefix("/")
-    remotely(key, lambda: sync(array.store_path.store.delete(key)))
+    with storage_errors(key):
+        sync(array.store_path.store.delete(key))
 
 
 def list_chunks(array: Array) -> list[tuple[tuple[int, ...], int]]:
@@ -267,8 +246,9 @@ def list_chunks(array: Array) -> list[tuple[tuple[int, ...], int]]:
         keys = [key async for key in store.list_prefix(prefix)]
         return list(zip(keys, await asyncio.gather(*map(store.getsize, keys)), strict=True))
 
-    found = ((key.removeprefix(prefix).split("/"), size) for key, size in remotely(prefix, lambda: sync(collect())))
-    return [(tuple(map(int, place)), size) for place, size in found if all(part.isdigit() for part in place)]
+    with storage_errors(prefix):
+        chunks = [(key.removeprefix(prefix).split("/"), size) for key, size in sync(collect())]
+    return [(tuple(map(int, place)), size) for place, size in chunks if all(part.isdigit() for part in place)]
 
 
 def _list_folder(folder: str, above: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:

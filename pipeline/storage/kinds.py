@@ -37,15 +37,15 @@ class Kind:
     def missing(self, url: str) -> StoreError:
         """What to say of a place without a group."""
         if not is_local(url):
-            return StoreError(f"there is no {self.name} at {url}; {self.advice}")
+            return StoreError(f"there is no {self.name} at {url}", advice=self.advice)
         if not local_path(url).is_dir():
-            return StoreError(f"{url} does not exist; {self.advice}")
+            return StoreError(f"{url} does not exist", advice=self.advice)
         is_empty = not any(local_path(url).iterdir())
         return self.refusal(url, "an empty folder" if is_empty else "a folder of something else")
 
     def refusal(self, url: str, found: str) -> StoreError:
         """What to say of something else at `url`."""
-        return StoreError(f"{url} is not a {self.name} but {found}; {self.advice}")
+        return StoreError(f"{url} is not a {self.name} but {found}", advice=self.advice)
 
     def as_target(self) -> Kind:
         """The same kind where something is written to: anything else there is not replaced."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from gramline.pipeline.errors import StoreError
 
+REBUILD = "rebuild it"
 KINDS = "biuf"  # numbers only: no objects, no strings
 CODECS = {"bytes", "blosc", "crc32c"}  # all that gramline ever writes
 LAST_CODEC = "crc32c"
@@ -26,18 +27,19 @@ def check_array(
     """Refuse what gramline never writes: other codecs, other types, chunks beyond all measure."""
     unknown = [name for name in codecs if name not in CODECS]
     if unknown:
-        raise StoreError(f"{where} is encoded with {unknown[0]!r}, which gramline never writes; build it anew")
+        raise StoreError(f"{where} is encoded with {unknown[0]!r}, which gramline never writes", advice=REBUILD)
     if not codecs or codecs[-1] != LAST_CODEC:
-        raise StoreError(f"{where} has no checksum, which gramline always writes; build it anew")
+        raise StoreError(f"{where} has no checksum, which gramline always writes", advice=REBUILD)
     if dtype.kind not in KINDS:
-        raise StoreError(f"{where} holds values of type {dtype.name}, which gramline never writes; build it anew")
+        raise StoreError(f"{where} holds values of type {dtype.name}, which gramline never writes", advice=REBUILD)
     if len(shape) > DIMENSIONS or any(size > ROWS for size in shape):
-        raise StoreError(f"{where} claims the shape {_times(shape)}, more than any store holds; it is damaged")
+        raise StoreError(f"{where} claims the shape {_times(shape)}, more than any store holds", advice=REBUILD)
     chunk_bytes = dtype.itemsize * math.prod(chunks)
     limit = CHUNK_BYTES if "blosc" in codecs else TILE_BYTES
     if chunk_bytes > limit:
         raise StoreError(
-            f"{where} claims chunks of {_times(chunks)} values, {chunk_bytes:,} bytes each; at most {limit:,} are read"
+            f"{where} claims chunks of {_times(chunks)} values, {chunk_bytes:,} bytes each",
+            advice=f"at most {limit:,} are read",
         )
 
 
@@ -45,7 +47,8 @@ def check_stored(where: str, claimed_bytes: int, stored_bytes: int) -> None:
     """An array without compression cannot be larger in memory than it is in the store."""
     if claimed_bytes > stored_bytes:
         raise StoreError(
-            f"{where} claims {claimed_bytes:,} bytes, but only {stored_bytes:,} are stored; it is damaged or incomplete"
+            f"{where} claims {claimed_bytes:,} bytes, but only {stored_bytes:,} are stored",
+            advice="it is damaged or incomplete",
         )
 
 

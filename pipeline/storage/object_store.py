@@ -12,11 +12,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from gramline.pipeline.errors import InputError, RunError, StorageUnavailableError, StoreError
+from gramline.pipeline.errors import InputError, RunError, StorageUnavailableError, StoreError, first_line
 from gramline.pipeline.files import ADVICE
 
 # Obstore's own defaults ride out a few seconds; a server that restarts takes longer. 5xx, timeouts and connections
@@ -38,8 +39,9 @@ def refuse_secrets(url: str) -> None:
     if "@" in rest.partition("/")[0] or "?" in rest or "#" in rest:
         host = urlsplit(url).hostname or "..."
         raise StoreError(
-            f"the url {scheme}://{host}/... carries a user, a password or a query; give the plain url, and credentials "
-            "in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...)"
+            f"the url {scheme}://{host}/... carries a user, a password or a query",
+            advice="give the plain url, and credentials in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
+            "...)",
         )
 
 
@@ -49,7 +51,7 @@ def open_bucket(url: str) -> Any:
     try:
         from obstore.store import from_url
     except ImportError:
-        raise StoreError(f"{url} needs the package obstore; install gramline[s3]") from None
+        raise StoreError(f"{url} needs the package obstore", advice="install gramline[s3]") from None
     try:
         opener: Any = from_url  # its overloads tell apart kinds of stores, which a url in a variable cannot
         return opener(url, client_options=_client_options(), retry_config=RETRIES)
@@ -57,8 +59,8 @@ def open_bucket(url: str) -> Any:
         reason = first_line(error)
         if "URL" in reason:  # obstore's word for a scheme that it does not know and for a bucket without a name
             advice = "give one like s3://bucket/name, or a path"
-            raise StoreError(f"{url} is not the url of an object store; {advice}") from None
-        raise StoreError(f"{url} cannot be opened: {reason}; {REMOTE_ADVICE}") from None
+            raise StoreError(f"{url} is not the url of an object store", advice=advice) from None
+        raise StoreError(f"{url} cannot be opened: {reason}", advice=REMOTE_ADVICE) from None
 
 
 def _client_options() -> dict[str, Any]:
@@ -182,25 +184,51 @@ def _is_passing(error: Exception) -> bool:
     exceptions = sys.modules.get("obstore.exceptions")
     if exceptions is None or not isinstance(error, exceptions.GenericError):
         return False
-    return "404 Not Found" not in str(error)  # a bucket that is not there; for objects obstore has its own class
+    return not _is_missing_bucket(error)
+
+
+def _is_missing_bucket(error: Exception) -> bool:
+    """The only sign of it is in obstore's message; for objects that are not there it has a class of its own."""
+    return "404 Not Found" in str(error) and not isinstance(error, FileNotFoundError)
 
 
 def storage_error(url: str, error: Exception) -> InputError | RunError:
     """A refusal of the operating system or of an object store in one sentence; what may pass is a RunError."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"no space left on the device while writing {url}; {ADVICE[error.errno]}")
+        return StoreError(f"no space left on the device while writing {url}", advice=ADVICE[error.errno])
     if _is_passing(error):
         return StorageUnavailableError(
-            f"the object store of {url} did not answer as it should, also when asked again ({first_line(error)}); "
-            "what was finished is kept, run it again to go on"
+            f"the object store of {url} did not answer as it should, also when asked again ({first_line(error)})",
+            advice="what was finished is kept, run it again to go on",
         )
-    if "404 Not Found" in str(error) and not isinstance(error, FileNotFoundError):
-        return StoreError(f"{url} cannot be written or read: there is no such bucket; make it, or check the url")
-    reason = getattr(error, "strerror", None) or first_line(error)
-    advice = ADVICE.get(error.errno or 0, "check the path") if isinstance(error, OSError) else REMOTE_ADVICE
-    return StoreError(f"{url} cannot be written or read: {reason}; {advice}")
+    if _is_missing_bucket(error):
+        reason, advice = "there is no such bucket", "make it, or check the url"
+    elif isinstance(error, OSError):
+        reason, advice = error.strerror or first_line(error), ADVICE.get(error.errno or 0, "check the path")
+    else:
+        reason, advice = first_line(error), REMOTE_ADVICE
+    return StoreError(f"{url} cannot be written or read: {reason}", advice=advice)
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of what an error says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def refusal_number(error: BaseException | None) -> int:
+    """The system's number of the refusal below an error, EACCES where an object store denied access; 0 for others."""
+    exceptions = sys.modules.get("obstore.exceptions")
+    denials = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) if exceptions else ()
+    while error is not None:
+        if isinstance(error, OSError) and error.errno:
+            return error.errno
+        if isinstance(error, denials):
+            return errno.EACCES
+        error = error.__cause__
+    return 0
+
+
+@contextmanager
+def storage_errors(url: str) -> Iterator[None]:
+    """What the operating system or an object store refuses inside the block is raised as one sentence about `url`."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (OSError, *remote_errors())):
+            raise storage_error(url, error) from error
+        raise

@@ -17,7 +17,7 @@ from gramline.pipeline.errors import StoreError
 from gramline.pipeline.storage.limits import METADATA_BYTES
 from gramline.pipeline.storage.object_store import open_bucket
 
-SETTLE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
+WRITE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
 _MEMORY: dict[str, Store] = {}
 _MEMORY_LOCKS: dict[str, Lock] = {}
 
@@ -44,42 +44,42 @@ class FolderStore(LocalStore):
     """A folder whose keys stay inside it: links, pipes and devices below it are refused, whoever put them there."""
 
     async def get(self, key: str, *rest: Any, **more: Any) -> Any:
-        self._refuse_ways_out(key)
+        self._require_inside(key)
         return await super().get(key, *rest, **more)
 
     async def _set(self, key: str, *rest: Any, **more: Any) -> None:
-        self._refuse_ways_out(key)
+        self._require_inside(key)
         return await super()._set(key, *rest, **more)
 
     async def delete(self, key: str) -> None:
-        self._refuse_ways_out(key)
+        self._require_inside(key)
         return await super().delete(key)
 
     def get_sync(self, key: str, *rest: Any, **more: Any) -> Any:
-        self._refuse_ways_out(key)
+        self._require_inside(key)
         return super().get_sync(key, *rest, **more)
 
     def set_sync(self, key: str, value: Any) -> None:
-        self._refuse_ways_out(key)
+        self._require_inside(key)
         super().set_sync(key, value)
 
-    def _refuse_ways_out(self, key: str) -> None:
-        refuse_ways_out(self.root, key)
+    def _require_inside(self, key: str) -> None:
+        require_inside(self.root, key)
 
 
-def refuse_ways_out(root: Path, key: str) -> None:
+def require_inside(root: Path, key: str) -> None:
     """Refuse a key that leads out of `root`, or to something else than a file of its own."""
     place = str(root)
     for part in key.split("/"):
         place = f"{place}/{part}"
         try:
-            found = os.lstat(place)
+            status = os.lstat(place)
         except (FileNotFoundError, NotADirectoryError):
             return
-        if part == ".." or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            raise StoreError(f"{place} is a link or a device, not a file of the store; it is not followed")
-    if key.endswith("zarr.json") and found.st_size > METADATA_BYTES:
-        raise StoreError(f"{place} has {found.st_size:,} bytes; at most {METADATA_BYTES:,} are read")
+        if part == ".." or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise StoreError(f"{place} is a link or a device, not a file of the store", advice="it is not followed")
+    if key.endswith("zarr.json") and status.st_size > METADATA_BYTES:
+        raise StoreError(f"{place} has {status.st_size:,} bytes", advice=f"at most {METADATA_BYTES:,} are read")
 
 
 def open_store(url: str, *, read_only: bool = False) -> Store:
@@ -95,17 +95,17 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     return ObjectStore(bucket, read_only=read_only)
 
 
-async def settled() -> None:
-    """What zarr's own thread was told to write before an interruption, it still writes: wait for it."""
+async def wait_for_writes() -> None:
+    """Zarr's own thread goes on with what it was asked to write before an interruption: wait for it."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
-        await asyncio.wait(others, timeout=SETTLE_SECONDS)
+        await asyncio.wait(others, timeout=WRITE_SECONDS)
 
 
-async def gathered(store: Store) -> dict[str, bytes]:
-    """Everything in a store of zarr's own."""
-    found = {}
+async def read_everything(store: Store) -> dict[str, bytes]:
+    """Every key of a store of zarr's own with its bytes."""
+    content = {}
     async for key in store.list():
         value = await store.get(key, default_buffer_prototype())
-        found[key] = b"" if value is None else value.to_bytes()
-    return found
+        content[key] = b"" if value is None else value.to_bytes()
+    return content

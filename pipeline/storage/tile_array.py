@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import uuid
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.pipeline.errors import StoreError
+from gramline.kernels.errors import LocatedError
+from gramline.pipeline.errors import StoreDamagedError, first_line
+from gramline.pipeline.files import write_then_rename
 from gramline.pipeline.storage.documents import grow_array
 from gramline.pipeline.storage.groups import (
     delete_chunk,
@@ -24,14 +25,14 @@ from gramline.pipeline.storage.groups import (
     open_group,
 )
 from gramline.pipeline.storage.object_store import remote_errors
-from gramline.pipeline.storage.places import refuse_ways_out
+from gramline.pipeline.storage.places import require_inside
 
 PIECE_BYTES = 1 << 20  # read at a time
 CHECKSUM_BYTES = 4  # what crc32c appends to a chunk
 
 
-class ChunkError(Exception):
-    """A chunk that is missing or damaged; says in a few words what is wrong with it."""
+class ChunkError(LocatedError):
+    """A chunk that is missing or damaged; who reads it knows which one and of what."""
 
 
 class TileArray:
@@ -40,7 +41,7 @@ class TileArray:
     def __init__(self, url: str, name: str) -> None:
         self._array = open_array(open_group(url), name, url)
         if self._array.ndim != 2:
-            raise StoreError(f"{url} is damaged: its array {name!r} is no matrix; build it anew")
+            raise StoreDamagedError(f"its array {name!r} is no matrix", url)
         rows, cols = self._array.chunks
         self.chunks = (rows, cols)
         height, width = self._array.shape
@@ -58,7 +59,7 @@ class TileArray:
     def write(self, i: int, j: int, tile: NDArray[Any]) -> None:
         """Store one whole tile: a temporary file and a rename locally, one PUT elsewhere."""
         if self._folder is not None and not self.is_compressed:
-            refuse_ways_out(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}")
+            require_inside(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}")
             self._write_plain(self._folder / str(i) / str(j), tile)
         else:
             self._array.set_block_selection((i, j), tile)
@@ -70,14 +71,9 @@ class TileArray:
             raise ValueError(f"a tile has shape {self.chunks}, got {tile.shape}")
         body.flags.writeable = False
         path.parent.mkdir(parents=True, exist_ok=True)
-        staged = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
-        try:
-            with staged.open("xb") as file:
-                file.write(body.data)
-                file.write(google_crc32c.value(body).to_bytes(CHECKSUM_BYTES, "little"))
-            staged.replace(path)
-        finally:
-            staged.unlink(missing_ok=True)
+        with write_then_rename(path) as partial, partial.open("xb") as file:
+            file.write(body.data)
+            file.write(google_crc32c.value(body).to_bytes(CHECKSUM_BYTES, "little"))
 
     def read(self, i: int, j: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """One whole tile, checked; ChunkError when missing or damaged.
@@ -85,14 +81,14 @@ class TileArray:
         `buffer` of `buffer_bytes` may be given to be read into: the tile is then a view of it.
         """
         if self._folder is not None and not self.is_compressed:
-            refuse_ways_out(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}/{j}")
+            require_inside(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}/{j}")
             return self._read_plain(self._folder / str(i) / str(j), buffer)
         try:
             tile = np.asarray(self._array.get_block_selection((i, j)))
         except Exception as error:
             if not isinstance(error, (ValueError, RuntimeError, OSError, *remote_errors())):
                 raise
-            raise ChunkError(str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+            raise ChunkError(first_line(error)) from None
         if np.isnan(tile[0, 0]):
             raise ChunkError("it is missing")
         return tile

@@ -6,14 +6,15 @@ import errno
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from uuid import uuid4
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
@@ -28,7 +29,6 @@ from gramline.pipeline.storage.groups import (
     group_exists,
     is_local,
     local_path,
-    remotely,
     require_kind_or_nothing,
     write_arrays,
     write_attributes,
@@ -42,42 +42,145 @@ from gramline.pipeline.storage.object_store import (
     put,
     refuse_secrets,
     sized_keys,
-    storage_error,
+    storage_errors,
 )
-from gramline.pipeline.storage.places import gathered, is_in_memory, open_store, settled
+from gramline.pipeline.storage.places import is_in_memory, open_store, read_everything, wait_for_writes
 
 CHUNK = re.compile(r"c(/\d+)*")  # the key of a chunk of an array without a name
 
 
-class GroupWriter:
-    """Writes a whole group so that it appears at once or not at all.
+class _Target:
+    """Where a group is written to. This one is the memory of this process, where it is written in place."""
 
-    Locally everything is written beside the target and renamed onto it: of two writers one wins. For an object store it
-    is gathered in memory; the root document, which makes it a group, is stored last and only if there is none yet.
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.staged = self.open_staged()  # the group is written here
+
+    def open_staged(self) -> Store:
+        return open_store(self.url)
+
+    def open_array_store(self) -> Store:
+        """Where an array is written to, chunk by chunk."""
+        return self.staged
+
+    def existing_keys(self) -> list[str]:
+        """What is at the target already and would be replaced by an array; a group there is refused."""
+        return []
+
+    def publish(self, *, overwrite: bool) -> bool:  # noqa: ARG002 - nobody else writes there
+        """Make the staged group visible; False when somebody else's group is there and may not be replaced."""
+        return True
+
+    def discard(self) -> None:
+        """Remove what is staged and was not published."""
+
+
+class _Folder(_Target):
+    """A local folder: written beside the target and renamed onto it, so that of two writers one wins."""
+
+    def open_staged(self) -> Store:
+        self._path = local_path(self.url)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._beside = self._unique()
+        return open_store(str(self._beside))
+
+    def _unique(self) -> Path:
+        return Path(f"{self._path}.{uuid4().hex}.partial")
+
+    def existing_keys(self) -> list[str]:
+        return [path.relative_to(self._path).as_posix() for path in self._path.rglob("*") if not path.is_dir()]
+
+    def publish(self, *, overwrite: bool) -> bool:
+        if overwrite and self._path.exists():
+            old = self._unique()
+            self._path.rename(old)
+            self._beside.rename(self._path)
+            shutil.rmtree(old, ignore_errors=True)
+            return True
+        try:
+            self._beside.rename(self._path)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                return False
+            raise
+        return True
+
+    def discard(self) -> None:
+        if self._beside.exists():
+            sync(wait_for_writes())
+            shutil.rmtree(self._beside, ignore_errors=True)
+
+
+class _Bucket(_Target):
+    """An object store: a group is gathered in memory; its root document is stored last and only if there is none."""
+
+    is_array = False
+
+    def open_staged(self) -> Store:
+        return MemoryStore()
+
+    def open_array_store(self) -> Store:
+        self.is_array = True
+        return open_store(self.url)
+
+    def existing_keys(self) -> list[str]:
+        bucket = open_bucket(self.url)
+        keys = [key for key, _ in sized_keys(bucket, "")]
+        if ROOT in keys and is_group(bucket, ROOT):
+            raise _not_empty(self.url, f"{ROOT} of a group")
+        return keys
+
+    def publish(self, *, overwrite: bool) -> bool:
+        if self.is_array:  # its chunks were stored where they belong
+            return True
+        bucket, content = open_bucket(self.url), sync(read_everything(self.staged))
+        before = [key for key, _ in sized_keys(bucket, "")]
+        if ROOT in before and not overwrite and has_attributes(bucket, ROOT):
+            return False
+        if ROOT not in before or not overwrite:
+            require_only(self.url, before, content)
+        delete(bucket, [key for key in before if key == ROOT])  # from here on there is no group
+        # Chunks of a store that was removed half-way would pass for finished ones.
+        delete(bucket, [key for key in before if key not in content])
+        root = content.pop(ROOT)
+        for key, value in content.items():
+            put(bucket, key, value)
+        return put(bucket, ROOT, root, only_new=True)
+
+
+class GroupWriter:
+    """Writes a whole group so that it appears at once, at `commit`, or not at all; what is left at the end is removed.
+
+    with GroupWriter(url) as writer:
+        write_arrays(writer.group, arrays)
+        writer.commit(attributes)
     """
 
     def __init__(self, url: str) -> None:
         refuse_secrets(url)
         self.url = url
-        self._is_remote = not is_local(url) and not is_in_memory(url)
-        self._is_streamed = False
-        self._staged = f"{local_path(url)}.{uuid.uuid4().hex}.partial" if is_local(url) else url
-        if is_local(url):
-            local_path(url).parent.mkdir(parents=True, exist_ok=True)
-        self._store = MemoryStore() if self._is_remote else open_store(self._staged)
-        self.group = zarr.create_group(self._store, overwrite=not is_local(url), zarr_format=3)
+        place = _Folder if is_local(url) else _Target if is_in_memory(url) else _Bucket
+        self._target = place(url)
+        self.group = zarr.create_group(self._target.staged, overwrite=not is_local(url), zarr_format=3)
 
-    def become_array(
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._target.discard()
+
+    def create_array(
         self, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any, attributes: Mapping[str, Any]
     ) -> Array:
         """Hold one array instead of a group; chunks go straight to where they belong, it may not fit into memory.
 
         It has its attributes from the beginning, so that one which was interrupted in an object store is known as well.
         """
-        self._is_streamed = True
-        remotely(self.url, self._refuse_all_but_an_array)
+        with storage_errors(self.url):
+            others = (key for key in self._target.existing_keys() if not CHUNK.fullmatch(key))
+            require_only(self.url, others, (ROOT,))
         return zarr.create_array(
-            open_store(self._staged),
+            self._target.open_array_store(),
             shape=shape,
             chunks=chunks,
             dtype=dtype,
@@ -88,84 +191,42 @@ class GroupWriter:
             overwrite=True,
         )
 
-    def _refuse_all_but_an_array(self) -> None:
-        """Whatever stands there is replaced with everything below it: nothing but a root and chunks may be there."""
-        if self._is_remote:
-            bucket = open_bucket(self.url)
-            before = [key for key, _ in sized_keys(bucket, "")]
-            if ROOT in before and is_group(bucket, ROOT):
-                raise StoreError(f"{self.url} is not empty, it holds {ROOT} of a group; choose another path below it")
-        elif is_local(self.url):
-            folder = local_path(self.url)
-            before = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()]
-        else:
-            return
-        refuse_others(self.url, (key for key in before if not CHUNK.fullmatch(key)), (ROOT,))
-
     def commit(self, attributes: Mapping[str, Any] | None = None, *, overwrite: bool = False) -> bool:
-        """Make the group visible; False when somebody else's group stands there and may not be replaced.
+        """Make it visible; False when somebody else's group is there and may not be replaced.
 
         An array has its attributes already.
         """
         if attributes is not None:
             write_attributes(self.group, attributes)
-        if not is_local(self.url):
-            return self._is_streamed or not self._is_remote or self._upload(overwrite=overwrite)
-        target = local_path(self.url)
-        if overwrite and target.exists():
-            aside = f"{target}.{uuid.uuid4().hex}.partial"
-            target.rename(aside)
-            Path(self._staged).rename(target)
-            shutil.rmtree(aside, ignore_errors=True)
-            return True
-        try:
-            Path(self._staged).rename(target)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                self.discard()
-                return False
-            raise
-        return True
-
-    def _upload(self, *, overwrite: bool) -> bool:
-        bucket, content = open_bucket(self.url), sync(gathered(self._store))
-        before = [key for key, _ in sized_keys(bucket, "")]
-        if ROOT in before and not overwrite and has_attributes(bucket, ROOT):
-            return False
-        if ROOT not in before or not overwrite:
-            refuse_others(self.url, before, content)
-        delete(bucket, [key for key in before if key == ROOT])  # from here on there is no group
-        # Chunks of a store that was removed half-way would pass for finished ones.
-        delete(bucket, [key for key in before if key not in content])
-        root = content.pop(ROOT)
-        for key, value in content.items():
-            put(bucket, key, value)
-        return put(bucket, ROOT, root, only_new=True)
-
-    def discard(self) -> None:
-        """Remove what was written so far."""
-        if is_local(self.url) and Path(self._staged).exists():
-            sync(settled())
-            shutil.rmtree(self._staged, ignore_errors=True)
+        return self._target.publish(overwrite=overwrite)
 
 
-def refuse_others(url: str, keys: Iterable[str], own: Iterable[str]) -> None:
-    """Refuse a place in an object store that holds anything beside the folders of what is to be written there.
+def require_only(url: str, keys: Iterable[str], own: Iterable[str]) -> None:
+    """Refuse a place that holds anything beside the folders of what is to be written there.
 
     Such leftovers are removed with it. Anything else, a prefix with other people's objects below it above all, stays.
     """
     folders = {key.partition("/")[0] for key in own}
     other = next((key for key in keys if key.partition("/")[0] not in folders), None)
     if other is not None:
-        raise StoreError(f"{url} is not empty, it holds {other}; choose another path below it")
+        raise _not_empty(url, other)
+
+
+def _not_empty(url: str, other: str) -> StoreError:
+    return StoreError(f"{url} is not empty, it holds {other}", advice="choose another path below it")
+
+
+def exists_already(url: str) -> StoreError:
+    return StoreError(f"{url} exists already", advice="choose another path or remove it")
 
 
 def remove_group(url: str) -> None:
     """Remove a group with everything in it, if it is there."""
     if is_local(url):
         shutil.rmtree(local_path(url), ignore_errors=True)
-    else:
-        remotely(url, lambda: sync(open_store(url).delete_dir("")))
+        return
+    with storage_errors(url):
+        sync(open_store(url).delete_dir(""))
 
 
 def write_group(
@@ -183,14 +244,9 @@ def write_group(
     if replaces:
         require_kind_or_nothing(url, replaces)
     elif group_exists(url):
-        raise StoreError(f"{url} exists already; choose another path or remove it")
-    writer = GroupWriter(url)
-    try:
+        raise exists_already(url)
+    digests = {name: digest(array) for name, array in arrays.items()}
+    with storage_errors(url), GroupWriter(url) as writer:
         write_arrays(writer.group, arrays)
-        digests = {name: digest(array) for name, array in arrays.items()}
-        if not remotely(url, lambda: writer.commit({**attributes, CHECKED: digests}, overwrite=bool(replaces))):
-            raise StoreError(f"{url} exists already; choose another path or remove it")
-    except OSError as error:
-        raise storage_error(url, error) from error
-    finally:
-        writer.discard()
+        if not writer.commit({**attributes, CHECKED: digests}, overwrite=bool(replaces)):
+            raise exists_already(url)

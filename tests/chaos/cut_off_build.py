@@ -9,7 +9,8 @@ from chaos.undisturbed import BLOCK_ROWS, KERNEL
 
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.gram.build import build_gram
 
 

@@ -18,7 +18,8 @@ from chaos.reliability import Ledger
 from chaos.undisturbed import Calm, Disturber, worker_process
 
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.gram.verify import verify_gram
 
 

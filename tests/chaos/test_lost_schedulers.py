@@ -13,7 +13,8 @@ from chaos.undisturbed import Calm, Disturber, tiles
 
 from gramline.pipeline.errors import ClusterError
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.storage import strays
 
 

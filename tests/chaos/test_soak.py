@@ -23,7 +23,8 @@ from distributed.batched import BatchedSend
 from gramline.kernels import SequenceLabeling
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Event, TileDone
-from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.executors.worker_settings import SETTINGS
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.verify import verify_gram

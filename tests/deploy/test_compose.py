@@ -16,7 +16,7 @@ from dask_processes import process, scheduler
 from deploy.schema_checks import against, schema, spoilt
 
 from gramline.pipeline.cluster.certificates import make_certificates
-from gramline.pipeline.executors.dask import connect
+from gramline.pipeline.executors.connect import connect
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "compose"

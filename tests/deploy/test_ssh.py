@@ -152,7 +152,7 @@ def test_only_what_the_hosts_need_of_the_configuration_travels(server: Server, t
     program = f"""
 import dask.config
 from gramline.pipeline.cluster.settings import load_settings
-from gramline.pipeline.executors.dask import connect
+from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.cluster.places import opened
 assert dask.config.get("object-store.secret") == "tiger"
 with opened(load_settings({str(tmp_path / "cluster.toml")!r})) as cluster, connect(cluster.scheduler_address) as client:

@@ -89,8 +89,12 @@ def test_a_poisonous_tile_is_named_and_all_others_are_kept(tmp_path: Path, whole
 
     heard: list[Event] = []
     executor = ScriptedExecutor(poison)
-    with pytest.raises(TileFailedError, match=r"^tile \(0, 1\) of .* failed in 3 tries: RuntimeError: poison; the 5 "):
+    with pytest.raises(TileFailedError) as failed:
         build(tmp_path / "a.zarr", executor, progress=heard.append)
+    error, url = failed.value, str(tmp_path / "a.zarr")
+    assert (error.url, error.tile, error.tries, error.n_more) == (url, (0, 1), 3, 0)
+    kept = "the 5 other tiles are kept, run it again to go on"
+    assert str(error) == f"tile (0, 1) of {url} failed in 3 tries: RuntimeError: poison; {kept}"
     assert len(executor.calls) == len(whole) - 1 + 3
     assert [event for event in heard if isinstance(event, TileFailed)] == [TileFailed(0, 1, "RuntimeError: poison")]
     assert chunks(tmp_path / "a.zarr") == {name: tile for name, tile in whole.items() if name != "0/1"}

@@ -18,7 +18,7 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM: what schedulers, containers and service managers send before they kill."""
 
 
-def hear_termination() -> None:
+def install_sigterm_handler() -> None:
     """From now on SIGTERM is raised in the main thread; where it was ignored before, it stays ignored."""
     last: list[float] = []
 
@@ -33,8 +33,8 @@ def hear_termination() -> None:
 
 
 @contextmanager
-def stops_later() -> Iterator[None]:
-    """A stop inside the block is heard at its end: only what stands can be closed in good order."""
+def defer_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM inside the block are raised at its end: only what has started can be closed in good order."""
     if current_thread() is not main_thread():
         yield  # no other thread hears signals
         return

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from gramline.pipeline.corpus.corpus import CONTENT_COLUMNS, Corpus
 from gramline.pipeline.corpus.label_columns import label_columns
@@ -20,6 +19,7 @@ from gramline.pipeline.corpus.parses import bracketed
 from gramline.pipeline.corpus.textfile import located, read_lines, shown
 from gramline.pipeline.corpus.tokens import TokenColumns
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.files import write_then_rename
 
 _KIND_KEYS = {"children": "trees", "edges": "dags", "tags": "tagged", "tree": "parses"}
 _OWN_KEYS = {"tokens", "labels", "id", "prior", "words", *_KIND_KEYS}
@@ -105,16 +105,12 @@ def _words(record: dict[str, Any], index: int) -> list[str] | None:
 def write_jsonl(corpus: Corpus, path: str | Path) -> None:
     """The corpus as JSON lines, whole or not at all; `read_jsonl` with the same labels= gives an equal corpus back."""
     target = Path(path)
-    partial = target.with_name(f".{target.name}.{uuid4().hex}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as stream:
+        with write_then_rename(target) as partial, partial.open("w", encoding="utf-8") as stream:
             for record in _records(corpus):
                 stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-        partial.replace(target)
     except OSError as error:
         raise CorpusError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _records(corpus: Corpus) -> Iterable[dict[str, Any]]:

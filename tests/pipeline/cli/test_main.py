@@ -146,7 +146,7 @@ def test_what_the_system_refuses_has_one_advice_whoever_tells_it(code: int) -> N
 
 
 def test_the_cause_of_a_failed_tile_decides_the_exit_code() -> None:
-    full, broken = TileFailedError("tile (0, 1) failed"), TileFailedError("tile (0, 1) failed")
+    full, broken = (TileFailedError("why", "a.zarr", (0, 1), tries=1, n_more=0, advice="go on") for _ in range(2))
     full.__cause__ = OSError(errno.ENOSPC, "No space left on device")
     broken.__cause__ = MemoryError()
     failures = [understood(full), understood(broken)]

@@ -91,7 +91,7 @@ def test_a_store_of_a_kernel_that_is_refused_by_now_can_be_read_and_exported(gra
         assert answer.code == 2
         assert answer.error == (
             f"the kernel of {gram} cannot be made here: SubsetTree.decay must be a number above 0 and at most 1, got "
-            "1.5; its values can be read and exported, for all else build it anew with a kernel that this version of "
+            "1.5; its values can be read and exported, for all else rebuild it with a kernel that this version of "
             "gramline takes"
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gramline.pipeline.cluster.check import Finding, judge
-from gramline.pipeline.cluster.facts import HERE, SCHEDULER, Facts, Member, Notes
+from gramline.pipeline.cluster.facts import HERE, SCHEDULER, Facts, Member, NoteFailure, Notes
 
 GIB = 1 << 30
 VERSIONS: dict[str, str | None] = {"python": "3.12.1", "gramline": "0.1.0", "numpy": "2.4.6"}
@@ -122,17 +123,17 @@ def test_a_certificate_that_ends(days: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "advice"),
+    ("failure", "advice"),
     [
-        ("cannot write there: permission denied", "let the user"),
-        ("cannot write there: no such file or directory", "mount the folder"),
-        ("does not see 1 of 3 notes that others wrote", "under the same path"),
-        ("cannot try", "install gramline there first"),
+        (NoteFailure("cannot write there: permission denied", errno.EACCES), "let the user"),
+        (NoteFailure("cannot write there: no such file or directory", errno.ENOENT), "mount the folder"),
+        (NoteFailure("does not see 1 of 3 notes that others wrote"), "under the same path"),
+        (NoteFailure("cannot try", has_gramline=False), "install gramline there first"),
     ],
 )
-def test_a_store_that_is_not_shared(why: str, advice: str) -> None:
-    finding = only(cluster(member(A), notes=Notes("/shared", {A: why})))
-    assert f"/shared: {A} {why}" == finding.text
+def test_a_store_that_is_not_shared(failure: NoteFailure, advice: str) -> None:
+    finding = only(cluster(member(A), notes=Notes("/shared", {A: failure})))
+    assert f"/shared: {A} {failure.text}" == finding.text
     assert advice in finding.advice
 
 

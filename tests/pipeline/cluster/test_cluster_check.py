@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ import pytest
 from dask_processes import process, scheduler
 
 from gramline.pipeline.cli.main import run
-from gramline.pipeline.cluster.facts import gather_facts
+from gramline.pipeline.cluster.facts import HERE, NoteFailure, gather_facts
 from gramline.pipeline.cluster.probe import new_place, read_notes, remove_note, write_note
 
 
@@ -104,7 +105,7 @@ def test_workers_that_do_not_come(dask_client: Any, capsys: pytest.CaptureFixtur
 def test_a_folder_that_is_not_there(dask_client: Any, tmp_path: Path) -> None:
     notes = gather_facts(dask_client, str(tmp_path / "no" / "such" / "store")).notes
     assert notes is not None
-    assert notes.failures == {"this process": "cannot write there: no such file or directory"}
+    assert notes.failures == {HERE: NoteFailure("cannot write there: no such file or directory", errno.ENOENT)}
 
 
 def test_notes_of_others_that_are_missing_or_wrong(tmp_path: Path) -> None:
@@ -116,9 +117,10 @@ def test_notes_of_others_that_are_missing_or_wrong(tmp_path: Path) -> None:
         "gone": "No such file or directory",
         "other": "it holds something else",
     }
-    assert remove_note(place, name) == ""
-    assert remove_note(place, name) == "No such file or directory"
-    assert write_note(str(tmp_path / "gone"), "text") == {"error": "No such file or directory"}
+    missing = {"error": "No such file or directory", "number": errno.ENOENT}
+    assert remove_note(place, name) == {}
+    assert remove_note(place, name) == missing
+    assert write_note(str(tmp_path / "gone"), "text") == missing
 
 
 def test_a_store_is_not_written_into(tmp_path: Path) -> None:
@@ -133,5 +135,5 @@ def test_notes_in_an_object_store() -> None:
     place = new_place("memory://bucket/grams/", "token")
     name = write_note(place, "text")["name"]
     assert read_notes(place, [name, "gone"], "text", patience=0).keys() == {"gone"}
-    assert remove_note(place, name) == ""
+    assert remove_note(place, name) == {}
     assert read_notes(place, [name], "text", patience=0).keys() == {name}

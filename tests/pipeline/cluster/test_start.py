@@ -13,8 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from gramline.pipeline.cluster import places as dask_places
-from gramline.pipeline.cluster import serve as standing
+from gramline.pipeline.cluster import serve as serving
 from gramline.pipeline.cluster.certificates import make_certificates
 from gramline.pipeline.cluster.settings import ClusterSettings, Local
 from gramline.pipeline.errors import ClusterError
@@ -36,7 +35,7 @@ def gramline(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-c", program, *map(str, arguments)]
 
 
-def test_it_stands_until_it_is_told_to_end(tmp_path: Path) -> None:
+def test_it_stands_until_it_is_reported_to_end(tmp_path: Path) -> None:
     make_certificates(tmp_path / "certs")
     (tmp_path / "cluster.toml").write_text(SETTINGS, "utf-8")
     address_file = tmp_path / "address"
@@ -68,21 +67,21 @@ def test_it_stands_until_it_is_told_to_end(tmp_path: Path) -> None:
     assert not address_file.exists()
 
 
-def test_a_scheduler_that_ends_by_itself_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_scheduler_that_ends_by_itself_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cluster = SimpleNamespace(scheduler_address="tcp://127.0.0.1:1", scheduler_info={"workers": {}})
-    monkeypatch.setattr(dask_places, "opened", lambda _settings, insecure_plain_text: nullcontext(cluster))  # noqa: ARG005
+    monkeypatch.setattr(serving, "opened", lambda _settings, insecure_plain_text: nullcontext(cluster))  # noqa: ARG005
     looks = iter([True, False])
-    monkeypatch.setattr(dask_places, "is_alive", lambda _cluster: next(looks))
-    monkeypatch.setattr(standing, "LOOK_EVERY", 0.0)
-    told = []
+    monkeypatch.setattr(serving, "is_alive", lambda _cluster: next(looks))
+    monkeypatch.setattr(serving, "LOOK_EVERY", 0.0)
+    reported = []
     address_file = tmp_path / "address"
 
-    def tell(*what: object) -> None:
-        told.append((*what, address_file.read_text()))
+    def report(*what: object) -> None:
+        reported.append((*what, address_file.read_text()))
 
     with pytest.raises(ClusterError, match=r"ended by itself, perhaps after 1 hour without work"):
-        standing.stand(
-            ClusterSettings(Local()), wait=0.0, insecure_plain_text=False, address_file=str(address_file), tell=tell
+        serving.serve(
+            ClusterSettings(Local()), wait=0.0, insecure_plain_text=False, address_file=str(address_file), report=report
         )
-    assert told == [("tcp://127.0.0.1:1", 0, 1, "tcp://127.0.0.1:1\n")]
+    assert reported == [("tcp://127.0.0.1:1", 0, 1, "tcp://127.0.0.1:1\n")]
     assert not address_file.exists()

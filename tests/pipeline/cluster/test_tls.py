@@ -13,7 +13,8 @@ from dask_processes import process, scheduler, tls_files, tls_options
 
 from gramline.pipeline.cluster.certificates import make_certificates
 from gramline.pipeline.errors import ClusterError
-from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
 
 TIMEOUT = 15.0
 

@@ -24,8 +24,9 @@ from distributed import Client
 from scripted_tasks import Script, act, calls
 
 from gramline.pipeline.errors import ClusterError, InputError
-from gramline.pipeline.executors import dask as dask_cluster
-from gramline.pipeline.executors.dask import DaskExecutor, connect
+from gramline.pipeline.executors import connect as dask_connect
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.executors.inline import InlineExecutor
 
 
@@ -261,6 +262,6 @@ def test_workers_that_do_not_start_are_told_in_a_sentence(
     def client(**_: Any) -> None:
         raise RuntimeError(said) from OSError("no memory")
 
-    monkeypatch.setattr(dask_cluster, "_TidyClient", client)
+    monkeypatch.setattr(dask_connect, "TidyClient", client)
     with pytest.raises(RuntimeError, match=raised):
         connect(workers=1)

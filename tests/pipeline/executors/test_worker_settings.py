@@ -8,7 +8,7 @@ from typing import Any
 import dask
 import yaml
 
-from gramline.pipeline.executors.dask import use_worker_settings
+from gramline.pipeline.executors.connect import use_worker_settings
 from gramline.pipeline.executors.worker_settings import SETTINGS
 
 FILE = Path(__file__).parents[3] / "deploy" / "local" / "dask.yaml"

@@ -160,7 +160,7 @@ def test_a_scratch_that_cannot_be_made_is_not_claimed(gram: StoredGram, monkeypa
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(stored_cholesky, "_create", full)
+    monkeypatch.setattr(stored_cholesky, "write_arrays", full)
     with pytest.raises(StoreError, match="no space left on the device"):
         gram.cholesky(scale, shift, rows)
     assert [path.name for path in Path(gram.path).parent.glob("a.zarr.*")] == []

@@ -97,8 +97,9 @@ def test_files_of_others_beside_the_chunks_stay(grams: list[StoredGram], tmp_pat
 def test_a_broken_store_exports_nothing(tmp_path: Path, ending: str) -> None:
     build_gram(KERNEL, corpus(), tmp_path / "store" / "a.zarr", block_rows=10)
     (tmp_path / "store" / "a.zarr" / "tiles" / "c" / "1" / "2").unlink()
-    with pytest.raises(TileCorruptError, match=r"tile \(1, 2\)"):
+    with pytest.raises(TileCorruptError) as corrupt:
         export_gram(tmp_path / "store" / "a.zarr", tmp_path / f"out.{ending}")
+    assert corrupt.value.tile == (1, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 

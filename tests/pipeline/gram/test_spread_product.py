@@ -76,8 +76,9 @@ def test_a_missing_tile_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     gram = build_gram(KERNEL, corpus(14), tmp_path / "a.zarr", block_rows=16)
     gram.store.tiles.delete(0, 1)
     gram.executor = Recording()
-    with pytest.raises(TileCorruptError, match=r"tile \(0, 1\)"):
+    with pytest.raises(TileCorruptError) as corrupt:
         gram.matmul(np.ones((gram.shape[1], 2)))
+    assert corrupt.value.tile == (0, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
 
 

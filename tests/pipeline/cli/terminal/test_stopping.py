@@ -66,7 +66,7 @@ MODEL_DONE = "gramline.pipeline.models.model:Model:save"
 KEPT = "gramline: error: stopped; finished work is kept, the same command goes on where it was\n"
 
 
-def _hear_termination() -> None:
+def _install_sigterm_handler() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
@@ -83,7 +83,7 @@ def ended(program: str, *arguments: str | Path) -> tuple[int, str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_hear_termination,
+        preexec_fn=_install_sigterm_handler,
     )
     _, err = process.communicate()
     while _is_alive(process.pid):

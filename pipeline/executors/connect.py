@@ -1,0 +1,195 @@
+"""How to reach a Dask cluster: the scheduler at an address, or a local cluster of processes. Refuses exposed ones."""
+
+# Dask annotates only part of what is called here.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from contextlib import suppress
+from multiprocessing import current_process
+from typing import Any
+
+import dask.config
+from distributed import Client, Security
+from distributed.comm.addressing import parse_host_port
+
+from gramline.pipeline.errors import ClusterError, InputError, first_line
+from gramline.pipeline.executors.addresses import refuse_exposed
+from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
+
+GREETING_BYTES = 1 << 20  # more than any scheduler says at first, less than any text read as a number
+GUARD = 'in a script, put what it runs below `if __name__ == "__main__":`'
+
+
+class TidyClient(Client):
+    """A client that is closed when it cannot start, and by one at a time.
+
+    Otherwise the collector closes it, in whatever thread and at whatever moment: as the next client starts its loop,
+    that waits for a lock which this very start holds, for ever. And a client that loses its scheduler closes itself
+    while its user closes it: the second of the two meets connections that are being cancelled, which raises.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._one_at_a_time = asyncio.Lock()
+        super().__init__(*args, **kwargs)
+
+    def start(self, **kwargs: Any) -> None:
+        try:
+            super().start(**kwargs)
+        except BaseException:
+            self.close()
+            raise
+
+    async def _close(self, fast: bool = False) -> None:
+        async with self._one_at_a_time:
+            await super()._close(fast=fast)
+
+
+def connect(
+    address: str | None = None,
+    *,
+    workers: int | None = None,
+    threads: int = 1,
+    memory_limit: str | int | None = None,
+    tls_ca: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+    timeout: float = 10.0,
+    dashboard: bool = False,
+    insecure_plain_text: bool = False,
+) -> Client:
+    """A Dask client: of the scheduler at `address`, or of a local cluster of processes that ends with the client.
+
+    Local: `workers` processes (one per core by default) of `threads` threads and `memory_limit` each ("2GiB"; a fair
+    share by default), all on loopback. Every worker imports the script that starts it, so a script calls this below
+    `if __name__ == "__main__":`. Raises ClusterError within seconds when nobody answers at `address`, and
+    InputError for a cluster that talks in plain text over a network unless `insecure_plain_text` (whoever reaches
+    its ports runs code as you).
+    """
+    if address is not None:
+        return _connect_to(address, security_for(address, tls_ca, tls_cert, tls_key), timeout, insecure_plain_text)
+    if getattr(current_process(), "_inheriting", False):  # what multiprocessing itself looks at
+        raise ClusterError("a worker has imported the script that starts it", advice=GUARD)
+    use_worker_settings()
+    n_workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
+    try:
+        return TidyClient(
+            n_workers=n_workers,
+            threads_per_worker=threads,
+            processes=True,
+            host="127.0.0.1",
+            # The HTTP server cannot be switched off; port 0 of loopback keeps it out of everybody's way.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": dashboard},
+            silence_logs=logging.CRITICAL,
+            env=ONE_THREAD,
+            preload=["gramline.pipeline.executors.worker_signals"],
+            **({} if memory_limit is None else {"memory_limit": memory_limit}),
+        )
+    except RuntimeError as error:
+        cause = start_cause(error)
+        if cause is error:
+            raise
+        raise ClusterError(f"a worker process did not start ({first_line(cause)})", advice=GUARD) from None
+
+
+def start_cause(error: BaseException) -> BaseException:
+    """Why something did not start: the error below Dask's, which only its message tells from others; or `error`."""
+    cause = error
+    while "failed to start" in str(cause) and (deeper := cause.__cause__ or cause.__context__) is not None:
+        cause = deeper
+    return cause
+
+
+def _connect_to(address: str, security: Security | None, timeout: float, insecure_plain_text: bool) -> Client:
+    advice = "check the address and that `dask scheduler` runs there, or leave the address out for a local cluster"
+    try:
+        host, port = parse_host_port(address.partition("://")[2] or address, 8786)
+        socket.getaddrinfo(host, port)  # a name that means nothing is told as such
+        refuse_exposed(address, insecure_plain_text=insecure_plain_text)
+        # Dask would try for the whole timeout where one look tells that the door is shut.
+        with socket.create_connection((host, port), timeout=min(timeout, 3.0)) as door:
+            greets = address.startswith("tls://") or _greets(door, min(timeout, 5.0))
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"no Dask scheduler answers at {address} ({error})", advice=advice) from None
+    if not greets:
+        raise ClusterError(
+            f"what answers at {address} is no Dask scheduler without TLS",
+            advice="check the port (the dashboard has another) and the protocol (tcp:// or tls://)",
+        )
+    try:
+        client = TidyClient(address, security=security, timeout=timeout)
+    except (OSError, TypeError, ValueError, AssertionError) as error:
+        raise ClusterError(
+            f"the Dask scheduler at {address} refused the connection ({first_line(error)})",
+            advice="check the protocol (tcp:// or tls://) and the certificates",
+        ) from error
+    try:
+        if not insecure_plain_text:
+            refuse_exposed_parts(client)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def refuse_exposed_parts(client: Client) -> None:
+    """Where scheduler and workers really listen: one that was reached on loopback may listen to the world as well."""
+    refuse_exposed(str(client.scheduler_info()["address"]), insecure_plain_text=False)
+    for address in client.nthreads():
+        refuse_exposed(str(address), insecure_plain_text=False, what="the Dask worker")
+
+
+def _greets(door: socket.socket, timeout: float) -> bool:
+    """True when the other side speaks first, and begins with the size of a small message: Dask's greeting.
+
+    A client of Dask would wait for it for ever, and allocate whatever the first eight bytes of another protocol mean.
+    """
+    door.settimeout(timeout)
+    size = b""
+    with suppress(TimeoutError, ConnectionError):
+        while len(size) < 8 and (more := door.recv(8 - len(size))):
+            size += more
+    return len(size) == 8 and int.from_bytes(size, "little") < GREETING_BYTES
+
+
+def security_for(address: str, ca: str | None, cert: str | None, key: str | None) -> Security | None:
+    """The certificates of a connection; None when none are given, then Dask's own configuration decides."""
+    given = [value for value in (ca, cert, key) if value]
+    if not given:
+        return None
+    if len(given) < 3 or not address.startswith("tls://"):
+        raise InputError(f"a TLS connection to {address} takes a tls:// address, a CA, a certificate and a key")
+    for path in given:
+        if not os.access(path, os.R_OK):
+            raise InputError(f"the TLS file {path} cannot be read", advice="check the path and its permissions")
+    return Security(tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
+
+
+def wait_for_workers(client: Client, count: int, seconds: float) -> None:
+    """Return as soon as `count` workers are there; ClusterError when they do not come."""
+    try:
+        client.wait_for_workers(count, timeout=seconds)
+    except TimeoutError:
+        raise ClusterError(
+            f"{len(client.nthreads())} of {count} workers came within {seconds:.0f} s",
+            advice="look at what the others wrote to their logs",
+        ) from None
+
+
+def use_worker_settings() -> None:
+    """Our defaults in place of Dask's; what the user has set in Dask's own configuration stays."""
+    if SETTINGS not in dask.config.defaults:
+        dask.config.update_defaults(SETTINGS)
+
+
+def quiet() -> None:
+    """Keep Dask's log lines off the terminal of a command line, which says itself what went wrong."""
+    for name in ("distributed", "distributed.client", "distributed.comm", "tornado.application", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
