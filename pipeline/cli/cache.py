@@ -190,7 +190,7 @@ def _open(folder: str) -> GramCache:
 
 
 def _described(entry: Entry) -> dict[str, Any]:
-    from gramline.pipeline.crossval.descriptions import describe
+    from gramline.kernels.descriptions import describe
 
     status = entry.status()
     return {

@@ -111,7 +111,7 @@ def _mute(_line: str) -> None:
 
 def say_results(ready: Prepared, found: JobResult) -> None:
     """The settings with their scores, the best marked; the tiles read; where everything is."""
-    from gramline.pipeline.crossval.descriptions import setting_names
+    from gramline.pipeline.crossval.summary import setting_names
     from gramline.pipeline.reporting.page import SHOWN
 
     summary, metric = found.summary, ready.job.metric

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def say_plan(ready: Prepared, options: dict[str, Any], as_json: bool) -> None:
     """Print (or write as JSON) the plan; nothing is written to disk."""
-    from gramline.pipeline.crossval.descriptions import describe
+    from gramline.kernels.descriptions import describe
     from gramline.pipeline.crossval.fold_spec import joined
     from gramline.pipeline.crossval.job import problems_of
     from gramline.pipeline.crossval.run import job_folds

@@ -24,7 +24,7 @@ def status(store: str, as_json: bool) -> None:
     Example:
       gramline gram status train.gram.zarr --json
     """
-    from gramline.pipeline.crossval.descriptions import describe
+    from gramline.kernels.descriptions import describe
     from gramline.pipeline.gram.stored import StoredGram
 
     found = StoredGram.open(store).status()

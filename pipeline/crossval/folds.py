@@ -132,7 +132,7 @@ def stratified(labels: Sequence[Sequence[str | None]], folds: int, *, seed: int 
     return Folds(len(labels), tuple(np.flatnonzero(assigned == fold) for fold in range(folds)))
 
 
-def written_down(folds: Iterable[Iterable[int]], n_structures: int) -> Folds:
+def custom_folds(folds: Iterable[Iterable[int]], n_structures: int) -> Folds:
     """Folds of somebody's own, held-out structure numbers of each; the same fold twice is a slip and refused."""
     made = Folds(n_structures, tuple(_numbers(fold, number) for number, fold in enumerate(folds)))
     if not len(made):
@@ -179,7 +179,7 @@ def from_file(path: str | Path, n_structures: int) -> Folds:
                     f"structure (0 to {n_structures - 1})"
                 )
     try:
-        return written_down(content, n_structures)
+        return custom_folds(content, n_structures)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

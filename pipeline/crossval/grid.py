@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import product
 from typing import Any
 
+from gramline.learners.parameters import is_listed
 from gramline.pipeline.errors import InputError
 
 MOST = 100_000  # settings of one job: nobody waits for more
@@ -39,3 +40,12 @@ def _choices(name: str, value: Any) -> list[Any]:
 
 def _depth(value: Any) -> int:
     return 1 + min((_depth(item) for item in value), default=0) if isinstance(value, list) else 0
+
+
+def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the given values, in the order of the names."""
+    names = list(parameters)
+    for name in names:
+        if not is_listed(parameters[name]):
+            raise InputError(f"settings of {name} must be a list of values to try, got {parameters[name]!r}")
+    return [dict(zip(names, values, strict=True)) for values in product(*(list(parameters[name]) for name in names))]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from gramline.kernels.descriptions import describe, short_value
 from gramline.pipeline.crossval.job import Job, JobData
 from gramline.pipeline.crossval.nested import NestedSelection
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation
@@ -62,15 +64,34 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
 
 def versions() -> dict[str, str]:
     """What ran: Python, the machine and the packages that decide numbers."""
-    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    installed = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            installed[package] = "not installed"
+    return installed
 
 
 def _finite(value: float) -> float | None:
     """JSON has no infinity and no NaN."""
     return value if math.isfinite(value) else None
+
+
+def setting_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A short name for every setting: its learner, and the parameters in which the settings of that learner differ."""
+    described = [(str(setting["learner"]), _flat(setting)) for setting in settings]
+    names = []
+    for learner, values in described:
+        others = [other for name, other in described if name == learner]
+        varied = [key for key in values if any(other.get(key) != values[key] for other in others)]
+        parts = ", ".join(f"{key.rpartition('.')[2]}={short_value(values[key])}" for key in varied)
+        names.append(f"{learner}({parts})" if parts else learner)
+    return names
+
+
+def _flat(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of kernel and learner side by side; a kernel's own are prefixed."""
+    kernel = {} if setting["kernel"] is None else setting["kernel"]
+    flat = {f"kernel.{key}": describe(value) if isinstance(value, Mapping) else value for key, value in kernel.items()}
+    return flat | {f"learner.{key}": value for key, value in setting["params"].items()}

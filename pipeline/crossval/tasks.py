@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from gramline.learners.catalogue import make_learner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_one, hide, without_gaps
+from gramline.pipeline.crossval.training import HeldOut, drop_unlabeled, fit_on_corpus, fit_one, hide
 from gramline.pipeline.gram.cholesky import plan_factor
 from gramline.pipeline.gram.leading import LeadingGram
 from gramline.pipeline.gram.store import TileStore
@@ -49,7 +49,7 @@ def solve_problem(task: ProblemTask) -> HeldOut:
         gram = stored(task.source, len(labels))
         if task.factor_limit is not None:
             gram.factor_limit = task.factor_limit
-        return fit_one(without_gaps(learner, gram, labels), gram, hide(labels, hidden), held)
+        return fit_one(drop_unlabeled(learner, gram, labels), gram, hide(labels, hidden), held)
 
 
 def stored(path: str, n_structures: int) -> StoredGram:

@@ -48,7 +48,7 @@ def fit_on_gram(
 ) -> list[HeldOut]:
     """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part."""
     masked = {fold: hide(labels, folds.hidden(fold)) for fold in set(fold_of)}
-    ready = [without_gaps(learner, gram, labels) for learner in learners]
+    ready = [drop_unlabeled(learner, gram, labels) for learner in learners]
     if not isinstance(ready[0], SharedPassLearner):
         return [
             fit_one(one, gram, masked[fold], folds.held_out[fold]) for one, fold in zip(ready, fold_of, strict=True)
@@ -78,7 +78,7 @@ def hide(labels: Labels, hidden: Held) -> list[list[str | None]]:
     return [[None] * len(found) if k in unseen else list(found) for k, found in enumerate(labels)]
 
 
-def without_gaps(learner: Any, gram: GramOperator, labels: Labels) -> Any:
+def drop_unlabeled(learner: Any, gram: GramOperator, labels: Labels) -> Any:
     """A learner that wants whole label paths: the labels are checked here, then hidden structures may be dropped."""
     if not isinstance(learner, ChainLabeler) or learner.unlabeled != "error":
         return learner

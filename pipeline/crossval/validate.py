@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from math import nan, sqrt
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.stats import ttest_rel
 
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.estimator import Learner
@@ -25,7 +24,8 @@ from gramline.learners.operators.checks import check_operator
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_listed
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.folds import Folds, k_fold, written_down
+from gramline.pipeline.crossval.folds import Folds, custom_folds, k_fold
+from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
 
@@ -99,19 +99,10 @@ class CrossValidation:
         mean, deviation = float(differences.mean()), float(_deviation(differences[None])[0])
         if len(differences) < 2:
             return Comparison(mean, deviation, nan, nan)
-        if deviation == 0:
+        if deviation == 0:  # the same difference on every fold: no chance in it, or no difference at all
             return Comparison(mean, 0.0, nan if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
-        t = mean / (deviation / sqrt(len(differences)))
-        return Comparison(mean, deviation, t, float(2 * student.sf(abs(t), len(differences) - 1)))
-
-
-def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the given values, in the order of the names."""
-    names = list(parameters)
-    for name in names:
-        if not is_listed(parameters[name]):
-            raise InputError(f"settings of {name} must be a list of values to try, got {parameters[name]!r}")
-    return [dict(zip(names, values, strict=True)) for values in product(*(list(parameters[name]) for name in names))]
+        test = ttest_rel(values[a], values[b])
+        return Comparison(mean, deviation, float(test.statistic), float(test.pvalue))
 
 
 def cross_validate(
@@ -181,7 +172,7 @@ def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed
         return k_fold(n_structures, int(folds), seed=seed)
     if not is_listed(folds):
         raise InputError(f"folds must be a number, Folds or lists of held-out structures, got {folds!r}")
-    return written_down(folds, n_structures)
+    return custom_folds(folds, n_structures)
 
 
 def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]] | None) -> list[dict[str, Any]]:

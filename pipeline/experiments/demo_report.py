@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from gramline.kernels.descriptions import describe
 from gramline.learners.estimator import Learner
-from gramline.pipeline.crossval.descriptions import describe
 from gramline.pipeline.crossval.summary import versions
 from gramline.pipeline.crossval.validate import METRICS, FoldResult
 from gramline.pipeline.events import TileReport

@@ -24,7 +24,8 @@ from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.folds import k_fold
-from gramline.pipeline.crossval.validate import cross_validate, grid
+from gramline.pipeline.crossval.grid import grid
+from gramline.pipeline.crossval.validate import cross_validate
 from gramline.pipeline.experiments.amino_acids import blosum_kernel
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf

@@ -25,9 +25,10 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.nested import select_nested
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
-from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate, grid
+from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from gramline.kernels.descriptions import describe
 from gramline.learners.metrics import evaluate
-from gramline.pipeline.crossval.descriptions import describe, setting_names
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.summary import setting_names
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.stored import StoredGram

@@ -16,8 +16,9 @@ import pytest
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.cli.job_file import types as job_types
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.validate import cross_validate, grid
+from gramline.pipeline.crossval.validate import cross_validate
 from gramline.pipeline.gram.spec import DTYPES
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.groups import COMPRESSIONS

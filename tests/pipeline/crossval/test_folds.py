@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramline.pipeline.crossval.folds import Folds, from_file, grouped, k_fold, stratified, written_down
+from gramline.pipeline.crossval.folds import Folds, custom_folds, from_file, grouped, k_fold, stratified
 from gramline.pipeline.errors import InputError
 
 
@@ -77,7 +77,7 @@ def test_a_structure_or_a_fold_given_twice_is_refused(tmp_path: Path, content: s
 
 
 def test_a_structure_may_be_held_out_again_and_that_is_counted() -> None:
-    assert written_down([[0, 2], range(1, 3), np.array([3])], 4).n_repeated == 1
+    assert custom_folds([[0, 2], range(1, 3), np.array([3])], 4).n_repeated == 1
     assert k_fold(6, 3).n_repeated == 0
     assert k_fold(6, 3, seed=0, repeats=2).n_repeated == 6
 
@@ -96,14 +96,14 @@ def test_a_bad_file_is_refused_in_a_sentence(tmp_path: Path, content: str) -> No
         (lambda: k_fold(3, 4), "3 structures can be cut into 2 to 3 folds, not 4"),
         (lambda: k_fold(3, 1), "not 1"),
         (lambda: k_fold(3, 2, repeats=2), "need a seed"),
-        (lambda: written_down([], 3), "there is no fold; give at least one list of held-out structures"),
-        (lambda: written_down([[0], 1], 3), "fold 1 must be a list of structure numbers, got 1"),
-        (lambda: written_down([[0], "12"], 3), "fold 1 must be a list of structure numbers, got '12'"),
-        (lambda: written_down([[0], [1.5]], 3), r"fold 1 must be a list of structure numbers, got \[1.5\]"),
-        (lambda: written_down([[True, False, False]], 3), "fold 0 must be a list of structure numbers"),
-        (lambda: written_down([[0], [[1, 2]]], 3), "fold 1 must be a list of structure numbers"),
-        (lambda: written_down([[0], [1, -2]], 3), "fold 1 holds out structure -2, but the corpus has 0 to 2"),
-        (lambda: written_down([[0, 3]], 3), "fold 0 holds out structure 3, but the corpus has 0 to 2"),
+        (lambda: custom_folds([], 3), "there is no fold; give at least one list of held-out structures"),
+        (lambda: custom_folds([[0], 1], 3), "fold 1 must be a list of structure numbers, got 1"),
+        (lambda: custom_folds([[0], "12"], 3), "fold 1 must be a list of structure numbers, got '12'"),
+        (lambda: custom_folds([[0], [1.5]], 3), r"fold 1 must be a list of structure numbers, got \[1.5\]"),
+        (lambda: custom_folds([[True, False, False]], 3), "fold 0 must be a list of structure numbers"),
+        (lambda: custom_folds([[0], [[1, 2]]], 3), "fold 1 must be a list of structure numbers"),
+        (lambda: custom_folds([[0], [1, -2]], 3), "fold 1 holds out structure -2, but the corpus has 0 to 2"),
+        (lambda: custom_folds([[0, 3]], 3), "fold 0 holds out structure 3, but the corpus has 0 to 2"),
         (lambda: Folds(3, (np.array([1, 1]),)), "fold 0 holds out structure 1 twice"),
         (lambda: Folds(3, (np.array([True, False, False]),)), "fold 0 holds out .*; give the numbers of structures"),
         (

@@ -24,11 +24,12 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, JobSettings, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.training import fit_on_gram, hide
-from gramline.pipeline.crossval.validate import METRICS, cross_validate, grid
+from gramline.pipeline.crossval.validate import METRICS, cross_validate
 from gramline.pipeline.errors import InputError, PlanError, RunError
 from gramline.pipeline.executors.base import Executor, Outcome, Result, Task
 from gramline.pipeline.executors.inline import InlineExecutor

@@ -1,9 +1,9 @@
-"""Short names: defaults and what never varies are left out."""
+"""Kernels in one line: defaults are left out."""
 
 from __future__ import annotations
 
 from gramline.kernels import Polynomial, SequenceLabeling, Substitution
-from gramline.pipeline.crossval.descriptions import describe, setting_names
+from gramline.kernels.descriptions import describe
 
 
 def test_kernels_in_words() -> None:
@@ -15,20 +15,3 @@ def test_kernels_in_words() -> None:
     assert describe(symbols.to_dict()) == "substitution(symbols=['a', 'b'], matrix=2 x 2 matrix)"
     assert describe({"name": "of-another-version", "speed": 3}) == "of-another-version(speed=3)"
     assert describe(None) == ""
-
-
-def test_settings_are_named_by_what_differs() -> None:
-    kernels = [SequenceLabeling(c=c).to_dict() for c in (0.5, 1.0)]
-    settings = [
-        {"kernel": kernel, "learner": "labeling-perceptron", "params": {"rounds": rounds, "average": True}}
-        for kernel in kernels
-        for rounds in (1, 5)
-    ]
-    settings.append({"kernel": None, "learner": "zscore", "params": {"ridge": 0.1}})
-    assert setting_names(settings) == [
-        "labeling-perceptron(c=0.5, rounds=1)",
-        "labeling-perceptron(c=0.5, rounds=5)",
-        "labeling-perceptron(c=1, rounds=1)",
-        "labeling-perceptron(c=1, rounds=5)",
-        "zscore",
-    ]
