@@ -69,7 +69,7 @@ Example:
 def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.cli.cv_job import prepare
     from gramline.pipeline.cli.terminal.result import progress_shown
-    from gramline.pipeline.crossval.run import run_job
+    from gramline.pipeline.crossval.run import Watcher, run_job
     from gramline.pipeline.crossval.run_folder import RunFolder
     from gramline.pipeline.gram.notes import kernel_notes
 
@@ -89,9 +89,7 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
             RunFolder(ready.output),
             ready.settings,
             executor=partial(executor_from, ready.file, **{key: options[key] for key in CLUSTER}),
-            listener=listener,
-            say=_mute if as_json else say,
-            description=ready.description,
+            watcher=Watcher(listener, _mute if as_json else say),
         )
     if ready.report:
         from gramline.pipeline.reporting.run_report import write_run_report

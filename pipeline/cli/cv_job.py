@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
     from gramline.pipeline.crossval import job as plain
     from gramline.pipeline.crossval.fold_spec import FoldSpec
-    from gramline.pipeline.crossval.run import JobSettings
+    from gramline.pipeline.crossval.solve import JobSettings
 
 DEFAULT_LEARNER, DEFAULT_CACHE = "labeling-perceptron", "gramline-cache"
 
@@ -38,7 +38,6 @@ class Prepared:
     settings: JobSettings
     output: str
     report: bool
-    description: dict[str, Any]
 
 
 def prepare(source: str, options: dict[str, Any]) -> Prepared:
@@ -50,7 +49,7 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     variants = _variants(file, options, len(kernels), corpus is not None)
     folds = _folds(file, options)
     from gramline.pipeline.crossval.job import Job as PlainJob
-    from gramline.pipeline.crossval.run import JobSettings
+    from gramline.pipeline.crossval.solve import JobSettings
     from gramline.pipeline.gram.cache import GramCache
 
     used = sorted({variant.kernel for variant in variants if variant.kernel is not None})
@@ -81,10 +80,10 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
         block_rows=file.setting(options["block_rows"], "gram", "block_rows"),
         compression=file.setting(None, "gram", "compression"),
         limit_bytes=None if limit is None else tile_limit(parse_bytes(limit, "--memory-limit"), threads),
+        description={"job_file": Path(source).read_text("utf-8") if is_file else None},
     )
-    description = {"job_file": Path(source).read_text("utf-8") if is_file else None}
     data = _data(source, file, corpus, gram, folds.group)
-    return Prepared(file, job, data, settings, output, bool(file.setting(None, "output", "report")), description)
+    return Prepared(file, job, data, settings, output, bool(file.setting(None, "output", "report")))
 
 
 def _folder(file: Job, given: str | None, table: str, default: Path) -> str:

@@ -1,53 +1,40 @@
-"""Runs a job: builds or finds its Gram matrices, solves the problems that are not solved yet, writes the results.
-
-Every finished problem is on disk before the next one is waited for; the same call after an interruption goes on there.
-"""
+"""Runs a job from its folds to its results; the same call after an interruption goes on where it was."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from typing import Any
 from urllib.request import urlopen
 
-from gramline.learners.catalogue import find_learner
-from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.fold_spec import joined
 from gramline.pipeline.crossval.folds import Folds
-from gramline.pipeline.crossval.job import Job, JobData, Problem, counts_labels, problems_of
+from gramline.pipeline.crossval.job import Job, JobData, problems_of
 from gramline.pipeline.crossval.nested import NestedSelection, select_nested
 from gramline.pipeline.crossval.progress import JobProgress
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings, Running, solve
 from gramline.pipeline.crossval.summary import summarize
-from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_problem, stored, tiled_problem_bytes
-from gramline.pipeline.crossval.training import fit_on_gram, hide
+from gramline.pipeline.crossval.tasks import stored
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
-from gramline.pipeline.errors import PlanError, RunError, named_line
-from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
-from gramline.pipeline.executors.base import FINAL, Executor, closing_early
-from gramline.pipeline.gram.build import compute_missing, plan_store
-from gramline.pipeline.gram.cache import GramCache, building
-from gramline.pipeline.gram.plan import megabytes
-from gramline.pipeline.gram.read_progress import telling_reads
-from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.events import Listener, silent
+from gramline.pipeline.executors.base import Executor
 
-TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
 PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
 
 
 @dataclass(frozen=True)
-class JobSettings:
-    """Where things are and how fast they come: nothing here changes a number."""
+class Watcher:
+    """Who is told how a job goes: `listener` of tiles, `say` of everything else, a line at a time."""
 
-    cache: GramCache | None = None
-    stores: dict[int, str] = field(default_factory=dict)  # Gram stores that are there already, by kernel number
-    block_rows: int | None = None
-    compression: str | None = None
-    limit_bytes: int | None = None  # memory of one worker thread
+    listener: Listener = silent
+    say: Callable[[str], None] = lambda _line: None
+
+
+UNWATCHED = Watcher()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,21 +44,6 @@ class JobResult:
     result: CrossValidation
     nested: NestedSelection | None
     summary: dict[str, Any]
-
-
-@dataclass
-class _Running:
-    """What all steps of a running job share."""
-
-    job: Job
-    data: JobData
-    folder: RunFolder
-    settings: JobSettings
-    folds: Folds  # outer folds, then inner ones
-    executor: Callable[[], Executor]
-    progress: JobProgress
-    listener: Listener
-    stores: list[dict[str, Any]] = field(default_factory=list)
 
 
 def job_folds(job: Job, data: JobData) -> tuple[Folds, Folds | None]:
@@ -88,11 +60,9 @@ def run_job(
     settings: JobSettings,
     *,
     executor: Callable[[], AbstractContextManager[Executor]],
-    listener: Listener = silent,
-    say: Callable[[str], None] = lambda _line: None,
-    description: dict[str, Any] | None = None,
+    watcher: Watcher = UNWATCHED,
 ) -> JobResult:
-    """Run it, or go on with it. `executor` is entered when the first task needs it; `listener` hears of tiles."""
+    """Run it, or go on with it. `executor` is entered when the first task needs it."""
     begin = time.perf_counter()
     outer, inner = job_folds(job, data)
     folds = outer if inner is None else joined(outer, inner)
@@ -100,15 +70,17 @@ def run_job(
     for path in settings.stores.values():
         check_leaks(stored(path, len(data.labels)), folds)
     problems = problems_of(job, data, folds)
-    told = {**job.to_dict(), "source": data.source, **(description or {})}
-    with folder.begun(data, told), ExitStack() as stack:
+    description = {**job.to_dict(), "source": data.source, **settings.description}
+    with folder.begun(data, description), ExitStack() as stack:
         done = folder.finished()
         todo = [problem for problem in problems if problem.digest not in done]
-        progress = JobProgress(say, len(problems), len(problems) - len(todo))
-        running = _Running(job, data, folder, settings, folds, _once(stack, executor, progress), progress, listener)
-        _solve(running, todo)
-        found = folder.outcomes()
-        rows = [[found[p.digest] for p in problems if p.variant == k] for k in range(len(job.variants))]
+        progress = JobProgress(watcher.say, len(problems), len(problems) - len(todo))
+        running = Running(
+            job, data, folder, settings, folds, _once(stack, executor, progress), progress, watcher.listener
+        )
+        solve(running, todo)
+        outcomes = folder.outcomes()
+        rows = [[outcomes[p.digest] for p in problems if p.variant == k] for k in range(len(job.variants))]
         result = assembled(job.settings(), outer, data.labels, [row[: len(outer)] for row in rows], dummy=job.dummy)
         nested = None
         if inner is not None:
@@ -116,9 +88,7 @@ def run_job(
             nested = select_nested(result, inside, job.metric)
         summary = summarize(job, data, result, nested) | {
             "stores": running.stores or _stores_before(folder),
-            "units": [
-                {k: v for k, v in unit.items() if k not in ("traces", "notes")} for unit in folder.unit_details()
-            ],
+            "units": [{k: v for k, v in unit.items() if k not in PER_PROBLEM} for unit in folder.unit_details()],
             "digests": {
                 str(k): [p.digest for p in problems if p.variant == k][: len(outer)] for k in range(len(job.variants))
             },
@@ -128,184 +98,6 @@ def run_job(
         }
         folder.write_results(result, data, summary)
     return JobResult(result, nested, summary)
-
-
-def _solve(running: _Running, todo: Sequence[Problem]) -> None:
-    job = running.job
-    by_learner: dict[tuple[int | None, str], list[Problem]] = {}
-    for problem in todo:
-        variant = job.variants[problem.variant]
-        by_learner.setdefault((variant.kernel, variant.learner), []).append(problem)
-    for (kernel, learner), mine in sorted(by_learner.items(), key=lambda item: (item[0][0] is not None, item[0])):
-        if kernel is None:
-            _spread(running, str(running.folder.corpus_path.absolute()), mine)
-            continue
-        together = issubclass(find_learner(learner), SharedPassLearner)
-        for folds_of in _grams_needed(running, kernel, mine):
-            with _gram(running, kernel, folds_of) as gram:
-                if together:
-                    _in_one_pass(running, gram, folds_of)
-                else:
-                    _spread(running, gram.path, folds_of, _factor_limit(running, gram, learner))
-
-
-def _grams_needed(running: _Running, kernel: int, problems: list[Problem]) -> list[list[Problem]]:
-    """Problems by the Gram matrix they need: all share one, unless its values depend on labels."""
-    if not counts_labels(running.job.kernels[kernel]):
-        return [problems]
-    by_fold: dict[int, list[Problem]] = {}
-    for problem in problems:
-        by_fold.setdefault(problem.fold, []).append(problem)
-    return list(by_fold.values())
-
-
-@contextmanager
-def _gram(running: _Running, number: int, problems: Sequence[Problem]) -> Iterator[StoredGram]:
-    """The complete Gram matrix of a kernel; a kernel that counts labels never sees those its fold hides."""
-    job, data, settings = running.job, running.data, running.settings
-    if number in settings.stores:
-        gram = stored(settings.stores[number], len(data.labels))
-        _complete(running, gram, None)
-        yield gram
-        return
-    if data.corpus is None or settings.cache is None:
-        raise RunError("this job has neither a stored Gram matrix nor a corpus and a cache to build one")
-    kernel, corpus = job.kernels[number], data.corpus
-    if counts_labels(kernel):
-        corpus = corpus.with_labels(hide(data.labels, running.folds.hidden(problems[0].fold)))
-    with settings.cache.using(
-        kernel,
-        corpus.packed(),
-        dtype=job.dtype,
-        block_rows=settings.block_rows,
-        compression=settings.compression,
-        made_from=data.source,
-    ) as gram:
-        _complete(running, gram, Path(gram.path).parent)
-        yield gram
-
-
-def _complete(running: _Running, gram: StoredGram, lock: Path | None) -> None:
-    """Compute the tiles that are missing; one job at a time."""
-    before = gram.status()
-    reports: list[TileReport] = []
-
-    def heard(event: Event) -> None:
-        if isinstance(event, TileDone):
-            reports.append(event.report)
-        running.listener(event)
-
-    if not before.is_complete:
-        with ExitStack() as stack:
-            if lock is not None and not stack.enter_context(building(lock, wait=False)):
-                running.progress.say(f"{gram.path} is being built by another job; waiting for it")
-                stack.enter_context(building(lock))
-            if plan_store(gram.store).tasks:
-                running.progress.building(gram.path, before.n_tiles - before.n_present, before.n_tiles)
-                try:
-                    executor = running.executor()
-                    compute_missing(gram.store, executor, limit_bytes=running.settings.limit_bytes, progress=heard)
-                finally:
-                    running.folder.write_tiles(gram.path, reports)
-    status = gram.status()
-    described = {
-        "path": gram.path,
-        "kernel": status.kernel,
-        "shape": list(status.shape),
-        "tiles": status.n_tiles,
-        "computed": len(reports),
-        "stored_bytes": status.stored_bytes,
-        "block_rows": status.block_rows,
-    }
-    if not any(store["path"] == gram.path for store in running.stores):
-        running.stores.append(described)
-
-
-def _in_one_pass(running: _Running, gram: StoredGram, problems: Sequence[Problem]) -> None:
-    """As many problems at a time as memory allows: usually all of them."""
-    n_labels = max(1, len(gram.label_names or running.data.label_names))
-    trained: list[Any] = [running.job.variants[problem.variant].make() for problem in problems]
-    width = max(learner.pass_columns(n_labels) for learner in trained)
-    each = 8 * gram.shape[0] * 6 * width  # scores and weights, or the blocks of a solver
-    size = max(1, (running.settings.limit_bytes or TOGETHER_BYTES) // each)
-    # Settings of one fold stay together: they share its training.
-    ordered = sorted(problems, key=lambda problem: (problem.fold, problem.variant))
-    for first in range(0, len(ordered), size):
-        batch = ordered[first : first + size]
-        learners = [running.job.variants[problem.variant].make() for problem in batch]
-        begin, reads = time.perf_counter(), gram.tile_reads
-        running.progress.training(learners[0].name, len(batch))
-        with telling_reads(gram, running.progress.say):
-            found = fit_on_gram(
-                learners, gram, running.data.labels, running.folds, [p.fold for p in batch], running.progress.round_done
-            )
-        details = {
-            "learner": learners[0].name,
-            "problems": len(batch),
-            "store": gram.path,
-            "tile_reads": gram.tile_reads - reads,
-            "stored_tiles": gram.layout.n_tiles,
-            "rounds": max((len(curve) for held in found for curve in held.traces.values()), default=None),
-            "seconds": time.perf_counter() - begin,
-        }
-        running.folder.write_unit({p.digest: held for p, held in zip(batch, found, strict=True)}, details)
-        running.progress.solved(len(batch))
-
-
-def _spread(running: _Running, source: str, problems: Sequence[Problem], factor_limit: int | None = None) -> None:
-    """Problems as tasks of the executor, each kept as soon as it is there."""
-    tasks = [
-        ProblemTask(
-            digest=problem.digest,
-            source=source,
-            labels=str(running.folder.structures_path.absolute()),
-            learner=running.job.variants[problem.variant].learner,
-            params=dict(running.job.variants[problem.variant].params),
-            held_out=tuple(running.folds.held_out[problem.fold].tolist()),
-            hidden=tuple(running.folds.hidden(problem.fold).tolist()),
-            factor_limit=factor_limit,
-        )
-        for problem in problems
-    ]
-    running.progress.training(tasks[0].learner, len(tasks))
-    begin = time.perf_counter()
-    failed: list[BaseException | None] = []
-    with closing_early(running.executor().run(solve_problem, tasks)) as outcomes:
-        for outcome in outcomes:
-            if isinstance(outcome.error, FINAL):
-                raise outcome.error
-            if outcome.result is None:
-                failed.append(outcome.error)
-                continue
-            seconds, begin = time.perf_counter() - begin, time.perf_counter()
-            details = {"learner": outcome.task.learner, "problems": 1, "store": source, "seconds": seconds}
-            running.folder.write_unit({outcome.task.digest: outcome.result}, details)
-            running.progress.solved(1)
-    if failed:
-        raise RunError(
-            f"{len(failed)} of {len(tasks)} problems failed, the first with {named_line(failed[0])}; "
-            "the others are kept, run it again to go on"
-        ) from failed[0]
-
-
-def _factor_limit(running: _Running, gram: StoredGram, learner: str) -> int | None:
-    """What a factorisation may take in memory, when a whole problem is more than a worker thread may use."""
-    limit = running.settings.limit_bytes
-    if limit is None:
-        return None
-    need = problem_bytes(gram.shape[0])
-    if need <= limit:
-        return limit // 2
-    if find_learner(learner).factors_by_tiles:
-        lengths = gram.layout.rows.lengths
-        held = max(int(lengths[structures].sum()) for structures in running.folds.held_out)
-        need = tiled_problem_bytes(gram, max(1, len(gram.label_names or running.data.label_names)), held)
-    if need > limit:
-        raise PlanError(
-            f"a fold over {gram.shape[0]:,} rows needs about {megabytes(need)}, more than the {megabytes(limit)} "
-            "a worker thread may use; use fewer structures, a Nystrom approximation or a learner that streams"
-        )
-    return 0
 
 
 def _once(

@@ -24,8 +24,9 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.run import JobSettings, run_job
+from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.dask import DaskExecutor

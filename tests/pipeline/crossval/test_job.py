@@ -26,8 +26,9 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.run import JobResult, JobSettings, run_job
+from gramline.pipeline.crossval.run import JobResult, Watcher, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.validate import METRICS, cross_validate
 from gramline.pipeline.errors import InputError, PlanError, RunError
@@ -345,7 +346,7 @@ def test_a_dashboard_is_named_when_one_answers(tmp_path: Path) -> None:
             RunFolder(tmp_path / page),
             JobSettings(),
             executor=lambda executor=executor: nullcontext(executor),  # type: ignore[misc]
-            say=said[page].append,
+            watcher=Watcher(say=said[page].append),
         )
     server.shutdown()
     server.server_close()

@@ -13,8 +13,9 @@ from gram_samples import KERNEL, corpus
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.run import JobResult, JobSettings, run_job
+from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.executors.base import Executor, Outcome, Result, Task
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor

@@ -23,8 +23,9 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.run import JobSettings, run_job
+from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram.cache import GramCache
@@ -61,9 +62,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         job,
         data,
         RunFolder(folder / "run"),
-        JobSettings(cache=GramCache(folder / "cache"), block_rows=20),
+        JobSettings(
+            cache=GramCache(folder / "cache"),
+            block_rows=20,
+            description={"job_file": "[corpus]\npath = 'words.parquet'\n"},
+        ),
         executor=lambda: nullcontext(InlineExecutor()),
-        description={"job_file": "[corpus]\npath = 'words.parquet'\n"},
     )
     write_run_report(folder / "run")
     return folder / "run"

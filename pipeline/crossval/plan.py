@@ -1,0 +1,93 @@
+"""What a cross-validation will take, before anything runs: stores, bytes, time and passes over the tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gramline.learners.kinds import SharedPassLearner
+from gramline.pipeline.crossval.fold_spec import joined
+from gramline.pipeline.crossval.job import Job, JobData, counts_labels, problems_of
+from gramline.pipeline.crossval.run import job_folds
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.tasks import stored
+from gramline.pipeline.gram.forecast import forecast
+from gramline.pipeline.gram.spec import GramSpec
+
+
+def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, n_threads: int) -> dict[str, Any]:
+    """The plan as a JSON-able dictionary; nothing is written to disk."""
+    outer, inner = job_folds(job, data)
+    folds = outer if inner is None else joined(outer, inner)
+    problems = problems_of(job, data, folds)
+    solved = folder.finished() & {problem.digest for problem in problems}
+    used = sorted({variant.kernel for variant in job.variants if variant.kernel is not None})
+    stores = [_store(job, data, settings, number, len(folds), n_threads) for number in used]
+    return {
+        "structures": len(data.labels),
+        "positions": data.n_positions,
+        "folds": len(outer),
+        "inner_folds": 0 if inner is None else len(inner),
+        "settings": len(job.variants),
+        "problems": len(problems),
+        "solved": len(solved),
+        "stores": stores,
+        "bytes": sum(store["new_bytes"] for store in stores),
+        "seconds": sum(store["seconds"] for store in stores),
+        "training": _training(job, len(folds)),
+        "run": str(folder.path),
+    }
+
+
+def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds: int, n_threads: int) -> dict[str, Any]:
+    """The Gram matrix of one kernel: found in a store or in the cache, in part or whole, or still to be computed."""
+    kernel, corpus = job.kernels[number], data.corpus
+    path = settings.stores.get(number)
+    if path is None and corpus is not None and settings.cache is not None:
+        entry = settings.cache.find(GramSpec.of(kernel, corpus.packed(), None, job.dtype))
+        path = None if entry is None else entry.store
+    if path is not None or corpus is None:
+        status = stored(path or "", len(data.labels)).status()
+        n_missing = status.n_tiles - status.n_present
+        tile_bytes = status.block_rows**2 * (4 if status.dtype == "float32" else 8)
+        row = {"tiles": status.n_tiles, "to_compute": n_missing, "new_bytes": n_missing * tile_bytes, "seconds": 0.0}
+        if corpus is not None and n_missing:
+            whole = _forecast(job, data, settings, number, n_threads)
+            row["seconds"] = whole["seconds"] * n_missing / whole["tiles"]
+        return {"kernel": number, "path": path, "copies": 1} | row
+    whole = _forecast(job, data, settings, number, n_threads)
+    copies = n_folds if counts_labels(kernel) else 1
+    return {
+        "kernel": number,
+        "path": None,
+        "copies": copies,
+        "tiles": copies * whole["tiles"],
+        "to_compute": copies * whole["tiles"],
+        "new_bytes": copies * whole["stored_bytes"],
+        "seconds": copies * whole["seconds"],
+    }
+
+
+def _forecast(job: Job, data: JobData, settings: JobSettings, number: int, n_threads: int) -> dict[str, Any]:
+    assert data.corpus is not None
+    kernel, block_rows = job.kernels[number], settings.block_rows
+    return forecast(kernel, data.corpus, None, path=None, dtype=job.dtype, block_rows=block_rows).to_dict(n_threads)
+
+
+def _training(job: Job, n_folds: int) -> list[dict[str, Any]]:
+    """How often every learner reads the tiles."""
+    rows: dict[tuple[str, bool], dict[str, Any]] = {}
+    for variant in job.variants:
+        learner = variant.make()
+        shares_a_pass = isinstance(learner, SharedPassLearner)
+        key = (variant.learner, shares_a_pass)
+        row = rows.setdefault(key, {"learner": variant.learner, "problems": 0, "rounds": 0})
+        row["problems"] += n_folds
+        row["rounds"] = max(row["rounds"], learner.round_limit)
+        if learner.reads_corpus:
+            row["passes"] = "none: it reads features"
+        elif shares_a_pass:
+            row["passes"] = f"at most {row['rounds']:,} and 1 to predict, for all problems of a kernel together"
+        else:
+            row["passes"] = "1 per problem"
+    return list(rows.values())

@@ -1,0 +1,238 @@
+"""Solves the problems of a job: completes the Gram matrices they need, trains, and writes down every outcome.
+
+Every finished problem is on disk before the next one is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gramline.learners.catalogue import find_learner
+from gramline.learners.kinds import SharedPassLearner
+from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.job import Job, JobData, Problem, counts_labels
+from gramline.pipeline.crossval.progress import JobProgress
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_problem, stored, tiled_problem_bytes
+from gramline.pipeline.crossval.training import fit_on_gram, hide
+from gramline.pipeline.errors import PlanError, RunError, named_line
+from gramline.pipeline.events import Event, Listener, TileDone, TileReport
+from gramline.pipeline.executors.base import FINAL, Executor, closing_early
+from gramline.pipeline.gram.build import compute_missing, plan_store
+from gramline.pipeline.gram.cache import GramCache, building
+from gramline.pipeline.gram.plan import megabytes
+from gramline.pipeline.gram.read_progress import telling_reads
+from gramline.pipeline.gram.stored import StoredGram
+
+TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """Where things are and how fast they come: nothing here changes a number."""
+
+    cache: GramCache | None = None
+    stores: dict[int, str] = field(default_factory=dict)  # Gram stores that are there already, by kernel number
+    block_rows: int | None = None
+    compression: str | None = None
+    limit_bytes: int | None = None  # memory of one worker thread
+    description: dict[str, Any] = field(default_factory=dict)  # what run.json says besides the job
+
+
+@dataclass
+class Running:
+    """What all steps of a running job share; `stores` describes the Gram matrices that were used."""
+
+    job: Job
+    data: JobData
+    folder: RunFolder
+    settings: JobSettings
+    folds: Folds  # outer folds, then inner ones
+    executor: Callable[[], Executor]
+    progress: JobProgress
+    listener: Listener
+    stores: list[dict[str, Any]] = field(default_factory=list)
+
+
+def solve(running: Running, todo: Sequence[Problem]) -> None:
+    """Solve all of them: one pass over the tiles for learners that share it, a task per problem for the others."""
+    job = running.job
+    by_learner: dict[tuple[int | None, str], list[Problem]] = {}
+    for problem in todo:
+        variant = job.variants[problem.variant]
+        by_learner.setdefault((variant.kernel, variant.learner), []).append(problem)
+    for (kernel, learner), mine in sorted(by_learner.items(), key=lambda item: (item[0][0] is not None, item[0])):
+        if kernel is None:
+            _spread(running, str(running.folder.corpus_path.absolute()), mine)
+            continue
+        together = issubclass(find_learner(learner), SharedPassLearner)
+        for folds_of in _grams_needed(running, kernel, mine):
+            with _gram(running, kernel, folds_of) as gram:
+                if together:
+                    _in_one_pass(running, gram, folds_of)
+                else:
+                    _spread(running, gram.path, folds_of, _factor_limit(running, gram, learner))
+
+
+def _grams_needed(running: Running, kernel: int, problems: list[Problem]) -> list[list[Problem]]:
+    """Problems by the Gram matrix they need: all share one, unless its values depend on labels."""
+    if not counts_labels(running.job.kernels[kernel]):
+        return [problems]
+    by_fold: dict[int, list[Problem]] = {}
+    for problem in problems:
+        by_fold.setdefault(problem.fold, []).append(problem)
+    return list(by_fold.values())
+
+
+@contextmanager
+def _gram(running: Running, number: int, problems: Sequence[Problem]) -> Iterator[StoredGram]:
+    """The complete Gram matrix of a kernel; a kernel that counts labels never sees those its fold hides."""
+    job, data, settings = running.job, running.data, running.settings
+    if number in settings.stores:
+        gram = stored(settings.stores[number], len(data.labels))
+        _complete(running, gram, None)
+        yield gram
+        return
+    if data.corpus is None or settings.cache is None:
+        raise RunError("this job has neither a stored Gram matrix nor a corpus and a cache to build one")
+    kernel, corpus = job.kernels[number], data.corpus
+    if counts_labels(kernel):
+        corpus = corpus.with_labels(hide(data.labels, running.folds.hidden(problems[0].fold)))
+    with settings.cache.using(
+        kernel,
+        corpus.packed(),
+        dtype=job.dtype,
+        block_rows=settings.block_rows,
+        compression=settings.compression,
+        made_from=data.source,
+    ) as gram:
+        _complete(running, gram, Path(gram.path).parent)
+        yield gram
+
+
+def _complete(running: Running, gram: StoredGram, lock: Path | None) -> None:
+    """Compute the tiles that are missing; one job at a time."""
+    before = gram.status()
+    reports: list[TileReport] = []
+
+    def heard(event: Event) -> None:
+        if isinstance(event, TileDone):
+            reports.append(event.report)
+        running.listener(event)
+
+    if not before.is_complete:
+        with ExitStack() as stack:
+            if lock is not None and not stack.enter_context(building(lock, wait=False)):
+                running.progress.say(f"{gram.path} is being built by another job; waiting for it")
+                stack.enter_context(building(lock))
+            if plan_store(gram.store).tasks:
+                running.progress.building(gram.path, before.n_tiles - before.n_present, before.n_tiles)
+                try:
+                    executor = running.executor()
+                    compute_missing(gram.store, executor, limit_bytes=running.settings.limit_bytes, progress=heard)
+                finally:
+                    running.folder.write_tiles(gram.path, reports)
+    status = gram.status()
+    described = {
+        "path": gram.path,
+        "kernel": status.kernel,
+        "shape": list(status.shape),
+        "tiles": status.n_tiles,
+        "computed": len(reports),
+        "stored_bytes": status.stored_bytes,
+        "block_rows": status.block_rows,
+    }
+    if not any(store["path"] == gram.path for store in running.stores):
+        running.stores.append(described)
+
+
+def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]) -> None:
+    """As many problems at a time as memory allows: usually all of them."""
+    n_labels = max(1, len(gram.label_names or running.data.label_names))
+    trained: list[Any] = [running.job.variants[problem.variant].make() for problem in problems]
+    width = max(learner.pass_columns(n_labels) for learner in trained)
+    each = 8 * gram.shape[0] * 6 * width  # scores and weights, or the blocks of a solver
+    size = max(1, (running.settings.limit_bytes or TOGETHER_BYTES) // each)
+    # Settings of one fold stay together: they share its training.
+    ordered = sorted(problems, key=lambda problem: (problem.fold, problem.variant))
+    for first in range(0, len(ordered), size):
+        batch = ordered[first : first + size]
+        learners = [running.job.variants[problem.variant].make() for problem in batch]
+        begin, reads = time.perf_counter(), gram.tile_reads
+        running.progress.training(learners[0].name, len(batch))
+        with telling_reads(gram, running.progress.say):
+            found = fit_on_gram(
+                learners, gram, running.data.labels, running.folds, [p.fold for p in batch], running.progress.round_done
+            )
+        details = {
+            "learner": learners[0].name,
+            "problems": len(batch),
+            "store": gram.path,
+            "tile_reads": gram.tile_reads - reads,
+            "stored_tiles": gram.layout.n_tiles,
+            "rounds": max((len(curve) for held in found for curve in held.traces.values()), default=None),
+            "seconds": time.perf_counter() - begin,
+        }
+        running.folder.write_unit({p.digest: held for p, held in zip(batch, found, strict=True)}, details)
+        running.progress.solved(len(batch))
+
+
+def _spread(running: Running, source: str, problems: Sequence[Problem], factor_limit: int | None = None) -> None:
+    """Problems as tasks of the executor, each kept as soon as it is there."""
+    tasks = [
+        ProblemTask(
+            digest=problem.digest,
+            source=source,
+            labels=str(running.folder.structures_path.absolute()),
+            learner=running.job.variants[problem.variant].learner,
+            params=dict(running.job.variants[problem.variant].params),
+            held_out=tuple(running.folds.held_out[problem.fold].tolist()),
+            hidden=tuple(running.folds.hidden(problem.fold).tolist()),
+            factor_limit=factor_limit,
+        )
+        for problem in problems
+    ]
+    running.progress.training(tasks[0].learner, len(tasks))
+    begin = time.perf_counter()
+    failed: list[BaseException | None] = []
+    with closing_early(running.executor().run(solve_problem, tasks)) as outcomes:
+        for outcome in outcomes:
+            if isinstance(outcome.error, FINAL):
+                raise outcome.error
+            if outcome.result is None:
+                failed.append(outcome.error)
+                continue
+            seconds, begin = time.perf_counter() - begin, time.perf_counter()
+            details = {"learner": outcome.task.learner, "problems": 1, "store": source, "seconds": seconds}
+            running.folder.write_unit({outcome.task.digest: outcome.result}, details)
+            running.progress.solved(1)
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(tasks)} problems failed, the first with {named_line(failed[0])}; "
+            "the others are kept, run it again to go on"
+        ) from failed[0]
+
+
+def _factor_limit(running: Running, gram: StoredGram, learner: str) -> int | None:
+    """What a factorisation may take in memory, when a whole problem is more than a worker thread may use."""
+    limit = running.settings.limit_bytes
+    if limit is None:
+        return None
+    need = problem_bytes(gram.shape[0])
+    if need <= limit:
+        return limit // 2
+    if find_learner(learner).factors_by_tiles:
+        lengths = gram.layout.rows.lengths
+        held = max(int(lengths[structures].sum()) for structures in running.folds.held_out)
+        need = tiled_problem_bytes(gram, max(1, len(gram.label_names or running.data.label_names)), held)
+    if need > limit:
+        raise PlanError(
+            f"a fold over {gram.shape[0]:,} rows needs about {megabytes(need)}, more than the {megabytes(limit)} "
+            "a worker thread may use; use fewer structures, a Nystrom approximation or a learner that streams"
+        )
+    return 0
