@@ -14,7 +14,7 @@ import numpy as np
 
 from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.expectation_loops import expected_hessians, expected_softmax, expected_totals
-from gramline.learners.gaussian_process.normalizer import Evaluation, MatrixRoots, Roots
+from gramline.learners.gaussian_process.normalizer import MatrixRoots, Roots, Slopes
 
 DRAWS = 64  # at least
 ROTATED = 4  # draws that are rotated, at least
@@ -39,18 +39,16 @@ class ExpectedNormalizer:
             expected_totals(means[part], deviations, self._halves, powers, totals[part])
         return totals
 
-    def evaluate(self, means: Matrix, variances: Matrix) -> Evaluation:
-        totals, probabilities, slopes = np.zeros(len(means)), np.zeros_like(means), np.zeros_like(means)
+    def slopes(self, means: Matrix, variances: Matrix) -> Slopes:
+        probabilities, slopes = np.zeros_like(means), np.zeros_like(means)
         all_deviations = np.sqrt(variances)
         for part, deviations, powers in self._parts(all_deviations):
-            expected_softmax(
-                means[part], deviations, self._halves, powers, totals[part], probabilities[part], slopes[part]
-            )
+            expected_softmax(means[part], deviations, self._halves, powers, probabilities[part], slopes[part])
         flat = probabilities * (1 - probabilities)
         divisors = np.maximum(all_deviations, SMALL_DEVIATION)
         precision = np.where(all_deviations > SMALL_DEVIATION, slopes / divisors, flat)
         # A mean over few draws may slope the wrong way; the true one never does.
-        return Evaluation(totals, probabilities, np.maximum(precision, SMALLEST_PRECISION), np.zeros_like(means))
+        return Slopes(probabilities, np.maximum(precision, SMALLEST_PRECISION), np.zeros_like(means))
 
     def roots(self, means: Matrix, variances: Matrix) -> Roots:
         hessians = np.zeros((*means.shape, means.shape[1]))
@@ -60,7 +58,7 @@ class ExpectedNormalizer:
         return MatrixRoots(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
-        found: Matrix = np.log(np.maximum(self.evaluate(means, variances).probabilities, np.finfo(float).tiny))
+        found: Matrix = np.log(np.maximum(self.slopes(means, variances).probabilities, np.finfo(float).tiny))
         return found
 
     def potentials(self, means: Matrix, variances: Matrix) -> Matrix:  # noqa: ARG002 - the score of a path is that of the mean functions

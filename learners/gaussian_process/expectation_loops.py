@@ -69,20 +69,14 @@ def expected_totals(means: Matrix, deviations: Matrix, halves: Matrix, powers: M
 
 @jit
 def expected_softmax(
-    means: Matrix,
-    deviations: Matrix,
-    halves: Matrix,
-    powers: Matrix,
-    totals: Matrix,
-    probabilities: Matrix,
-    slopes: Matrix,
+    means: Matrix, deviations: Matrix, halves: Matrix, powers: Matrix, probabilities: Matrix, slopes: Matrix
 ) -> None:
-    """The same, with the mean softmax p and slopes = mean of p e, both of shape (n_tokens, n_labels)."""
+    """probabilities[t] = mean of the softmax p, and slopes[t] = mean of p e, both of shape (n_tokens, n_labels)."""
     n_labels, n_pairs = halves.shape
     weights, sums = np.empty((n_labels, 2 * n_pairs)), np.empty(2 * n_pairs)
     for t in range(len(means)):
-        shift = weigh(means, deviations, halves, powers, t, weights)
-        totals[t] = shift + add_up(weights, sums)
+        weigh(means, deviations, halves, powers, t, weights)
+        add_up(weights, sums)
         for i in range(2 * n_pairs):
             sums[i] = 1.0 / sums[i]
         for q in range(n_labels):

@@ -79,20 +79,16 @@ class KernelSearch:
             self._try(inference, name, sign, settle)
 
     def _try(self, inference: Inference, name: str, sign: float, settle: Callable[[Inference], None]) -> None:
-        before, kept, gram = inference.elbo(), inference.kept(), self.gram
+        before, snapshot = inference.elbo(), inference.snapshot()
+        gram, covariance = self.gram, inference.covariance
         parameters = gram.parameters()
-        self._use(inference, gram.at(parameters | {name: parameters[name] * float(np.exp(sign * self._steps[name]))}))
+        self.gram = gram.at(parameters | {name: parameters[name] * float(np.exp(sign * self._steps[name]))})
+        inference.replace_covariance(ExactCovariance(self.gram, self._rows, self._jitter))
         settle(inference)
         if inference.is_worse(before):
-            self._use(inference, gram, refresh=False)
-            inference.restore(kept)
+            self.gram, inference.covariance = gram, covariance
+            inference.restore(snapshot)
             self._steps[name] *= SHORTER
         else:
             far = abs(np.log(self.gram.parameters()[name] / self._start[name])) > FARTHEST
             self._steps[name] = 0.0 if far else min(self._steps[name] * LONGER, LONGEST_STEP)
-
-    def _use(self, inference: Inference, gram: TunableGram, *, refresh: bool = True) -> None:
-        self.gram = gram
-        inference.covariance = ExactCovariance(gram, self._rows, self._jitter)
-        if refresh:
-            inference.follow()

@@ -38,14 +38,6 @@ def neighbours(lengths: Indices, offset: int) -> tuple[Indices, Indices]:
     return here, here + reach
 
 
-def softmax(scores: Matrix) -> tuple[Matrix, Matrix]:
-    """(softmax, logsumexp) of every row, shifted so that no score overflows; shapes (n, n_labels), (n,)."""
-    top = scores.max(axis=1, keepdims=True)
-    weights = np.exp(scores - top)
-    total = weights.sum(axis=1, keepdims=True)
-    return weights / total, (top + np.log(total))[:, 0]
-
-
 @dataclass(frozen=True)
 class LabeledTokens:
     """The labeled tokens: own label, neighbours' labels, group."""

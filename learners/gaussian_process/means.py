@@ -15,6 +15,7 @@ import numpy as np
 
 from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.inference import ROUNDING, Inference
+from gramline.learners.gaussian_process.posterior import Scores
 from gramline.learners.linear_algebra.cholesky import not_positive_definite
 
 RESIDUALS = (1e-4, 1e-6, 1e-9)  # of the conjugate gradients, relative; the next one when a step is no good
@@ -24,7 +25,7 @@ TRIALS = 12
 
 @dataclass(frozen=True)
 class Response:
-    """What a dual vector alpha of the tokens does."""
+    """The means and scores that a dual vector alpha of the tokens gives."""
 
     dual: Matrix  # a, shape (n, n_labels)
     mean: Matrix  # K a, shape (n, n_labels)
@@ -33,10 +34,10 @@ class Response:
 
 
 def respond(inference: Inference, token_dual: Matrix) -> Response:
-    """Means and scores that belong to alpha: one product with C for all labels."""
-    tokens, weights = inference.tokens, inference.weights
+    """The response to alpha: one product with C for all labels."""
+    tokens = inference.tokens
     dual = tokens.group_sums(token_dual)
-    mean = inference.posterior.scale * weights * inference.covariance.multiply(weights * dual)
+    mean = inference.local_means(dual)
     couplings = tokens.neighbour_sums(token_dual)
     return Response(dual, mean, couplings, mean[tokens.groups] + tokens.coupling_scores(couplings))
 
@@ -50,47 +51,44 @@ def update_means(inference: Inference) -> float:
     for residual in RESIDUALS:
         move = newton_direction(inference, residual)
         change = respond(inference, move)
-        step = _best_step(inference, change)
+        step, scores = _best_step(inference, change)
         if step > 0:
             q = inference.posterior
             q.token_dual = q.token_dual + step * move
             q.dual, q.mean = q.dual + step * change.dual, q.mean + step * change.mean
             q.coupling_mean = q.coupling_mean + step * change.couplings
-            inference.score_means = inference.score_means + step * change.scores
+            inference.scores = scores
             return inference.elbo() - before
     return 0.0
 
 
-def _best_step(inference: Inference, change: Response) -> float:
-    """The best of 1, 1/2, 1/4, ... along a direction; 0 when all of them lower the bound.
+def _best_step(inference: Inference, change: Response) -> tuple[float, Scores]:
+    """The best of 1, 1/2, 1/4, ... along a direction, and the scores there; 0 when all of them lower the bound.
 
     The bound is concave, so the search ends at the first step that is worse than the one before it.
     """
-    q, tokens = inference.posterior, inference.tokens
-    # The bound along the line, without what stays: a quadratic, and the logsumexp of every token.
+    q, tokens, scores = inference.posterior, inference.tokens, inference.scores
+    # The part of the bound that changes along the line: a quadratic, and the normaliser of every token.
     slope = float(((tokens.label_counts - q.dual) * change.mean).sum())
     slope += float(((tokens.pair_counts - q.coupling_mean) * change.couplings).sum())
     curvature = float((change.dual * change.mean).sum() + (change.couplings**2).sum())
-    before = -inference.total()
-    best, best_gain = 0.0, -ROUNDING * abs(inference.elbo())
+    best, best_gain, best_scores = 0.0, -ROUNDING * abs(inference.elbo()), scores
     step = 1.0
     for _ in range(TRIALS):
-        moved = inference.score_means + step * change.scores
-        shifted = inference.normalizer.totals(moved, inference.score_variances).sum()
-        gain = float(step * slope - step**2 * curvature / 2 - shifted - before)
+        moved = scores.with_means(scores.means + step * change.scores)
+        gain = step * slope - step**2 * curvature / 2 - moved.total + scores.total
         if best > 0 and gain <= best_gain:
             break
         if gain >= best_gain:
-            best, best_gain = step, gain
+            best, best_gain, best_scores = step, gain, moved
         step /= 2
-    return best
+    return best, best_scores
 
 
 def newton_direction(inference: Inference, tolerance: float = RESIDUALS[-1]) -> Matrix:
     """(I + W T)^-1 r = r - R (I + R^T T R)^-1 R^T T r with r = [y=j] - p - alpha, shape (n_tokens, n_labels)."""
-    probabilities = inference.probabilities()
-    roots = inference.normalizer.roots(inference.score_means, inference.score_variances)
-    gap = inference.tokens.own_labels - probabilities - inference.posterior.token_dual
+    roots = inference.scores.roots()
+    gap = inference.tokens.own_labels - inference.scores.slopes.probabilities - inference.posterior.token_dual
     residual = roots.transposed(respond(inference, gap).scores)
     solution = np.zeros_like(residual)
     direction = residual.copy()

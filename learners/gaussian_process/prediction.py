@@ -117,7 +117,7 @@ def refine(
     structure = np.repeat(np.arange(len(lengths)), lengths)
     places = [neighbours(lengths, offset) for offset in couplings.offsets]
     near_means, near_variances = means.copy(), variances.copy()
-    probabilities = normalizer.evaluate(means, variances).probabilities
+    probabilities = normalizer.slopes(means, variances).probabilities
     change = np.where(np.asarray(lengths) > 0, np.inf, 0.0)  # of every structure, in its last sweep
     iterations = 0
     while (change > tolerance).any() and iterations < max_iterations:
@@ -128,7 +128,7 @@ def refine(
         moving = (change > tolerance)[structure]
         near_means[moving], near_variances[moving] = fresh_means[moving], fresh_variances[moving]
         previous, probabilities = probabilities, probabilities.copy()
-        probabilities[moving] = normalizer.evaluate(near_means[moving], near_variances[moving]).probabilities
+        probabilities[moving] = normalizer.slopes(near_means[moving], near_variances[moving]).probabilities
         change = np.where(change > tolerance, 0.0, change)
         np.maximum.at(change, structure[moving], np.abs(probabilities - previous)[moving].max(axis=1))
         iterations += 1

@@ -9,18 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from gramline.learners.arrays import Matrix
-from gramline.learners.gaussian_process.inference import COLUMNS_AT_ONCE, Inference, Posterior
+from gramline.learners.gaussian_process.inference import COLUMNS_AT_ONCE, Inference
+from gramline.learners.gaussian_process.posterior import Posterior
 
 SETTLED = 0.02  # |log(a^T K a / sum lam V)| below which the scale is as good as learned
 LONGEST_STEP = 2.0  # of log scale
 FIRST_SLOPE = -0.45  # of log(a^T K a / sum lam V) over log scale, before two points tell it
 MAX_REJECTIONS = 3
 MAX_PROPOSALS = 12
-
-
-def scale_gradient(posterior: Posterior) -> Matrix:
-    """dELBO / d log scale_j = (a_j^T K_j a_j - sum_t lam V[t, t]) / 2 at the optimum, shape (n_labels,)."""
-    return (posterior.quadratic - posterior.degrees_of_freedom) / 2
 
 
 def bound_gradient(inference: Inference, derivative: Matrix) -> float:
@@ -82,6 +78,6 @@ class ScaleSearch:
         if self.shared:
             explained, used = np.full_like(explained, explained.sum()), np.full_like(used, used.sum())
         tiny = np.finfo(float).tiny
-        found: Matrix = np.log(np.maximum(explained, tiny) / np.maximum(used, tiny))
+        ratio = np.log(np.maximum(explained, tiny) / np.maximum(used, tiny))
         # With nothing explained and nothing used there is nothing to learn.
-        return np.where((explained <= tiny) & (used <= tiny), 0.0, np.clip(found, -LONGEST_STEP, LONGEST_STEP))
+        return np.where((explained <= tiny) & (used <= tiny), 0.0, np.clip(ratio, -LONGEST_STEP, LONGEST_STEP))

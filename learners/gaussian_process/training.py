@@ -54,12 +54,12 @@ def maximise(
         before = training.trace[-1]
         # The first sweep starts from evenly spread labels, which say nothing about the scale.
         factors = search.propose(inference.posterior) if search is not None and training.sweeps > 1 else None
-        kept = inference.kept()
+        snapshot = inference.snapshot()
         sweep(inference, tolerance, factors)
         if kernel is not None and factors is None and training.sweeps > 1:
             kernel.improve(inference, lambda moved: sweep(moved, tolerance))
         if factors is not None and search is not None and inference.is_worse(before):
-            inference.restore(kept)
+            inference.restore(snapshot)
             search.reject()
         else:
             after = inference.elbo()
@@ -74,7 +74,7 @@ def maximise(
 def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None) -> None:
     """Precisions of every label, all means, coupling variances; `factors` multiply the scales first."""
     if factors is not None:
-        _rescale(inference, factors)
+        inference.rescale(factors)
     negligible = LEFT_OUT * tolerance * abs(inference.elbo()) / inference.tokens.n_labels
     for j in range(inference.tokens.n_labels):
         inference.update_precision(j, negligible=negligible, compare=factors is None)
@@ -90,7 +90,7 @@ def _come_within_reach(inference: Inference) -> None:
     q, prior = inference.posterior, inference.covariance.diagonal()
     typical = float((q.scale * inference.weights**2 * prior[:, None]).mean())
     if typical > np.finfo(float).tiny and not 1 / FAR <= typical <= FAR:
-        _rescale(inference, np.full(len(q.scale), 1 / typical))
+        inference.rescale(np.full(len(q.scale), 1 / typical))
         inference.refresh()
 
 
@@ -101,15 +101,9 @@ def _find_scale(inference: Inference, tolerance: float) -> None:
         factors = search.propose(inference.posterior)
         if factors is None or not inference.labels_alike():
             return
-        _rescale(inference, factors)
+        inference.rescale(factors)
         inference.refresh()
         _newton_steps(inference, tolerance)
-
-
-def _rescale(inference: Inference, factors: Matrix) -> None:
-    inference.posterior.scale = inference.posterior.scale * factors
-    inference.posterior.mean = inference.posterior.mean * factors
-    inference.rescore()
 
 
 def _newton_steps(inference: Inference, tolerance: float) -> None:

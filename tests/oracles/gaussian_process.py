@@ -58,6 +58,11 @@ def posterior(K, dual, precision):
     return K @ dual, np.linalg.inv(np.linalg.inv(K) + np.diag(precision))
 
 
+def scale_gradient(posterior):
+    """dELBO / d log scale_j = (a_j^T K_j a_j - sum_t lam V[t, t]) / 2 at the optimum of a posterior."""
+    return (posterior.quadratic - posterior.degrees_of_freedom) / 2
+
+
 def predictive(K, cross, new_diagonal, dual, precision):
     """Mean and variance of one label at new positions: K_*^T a and k_** - K_*^T (K + diag(1 / lam))^-1 K_*."""
     inverse = np.linalg.inv(K + np.diag(1.0 / precision))

@@ -37,7 +37,7 @@ def test_the_expectation_is_that_of_quadrature() -> None:
 
 
 def test_scores_of_several_hundred_do_not_overflow() -> None:
-    found = ExpectedNormalizer(3).evaluate(np.array([[900.0, -900.0, 0.0]]), np.full((1, 3), 400.0))
+    found = ExpectedNormalizer(3).slopes(np.array([[900.0, -900.0, 0.0]]), np.full((1, 3), 400.0))
     assert_close(found.probabilities, [[1.0, 0.0, 0.0]])
     assert np.isfinite(found.precision).all()
 
@@ -47,9 +47,8 @@ def check(normalizer: ExpectedNormalizer, means: NDArray[np.float64], variances:
     draws = normal_draws(means.shape[1])
     values = means[:, None] + np.sqrt(variances)[:, None] * draws
     shares = plain_softmax(values, axis=2)
-    found = normalizer.evaluate(means, variances)
+    found = normalizer.slopes(means, variances)
     assert_close(normalizer.totals(means, variances), logsumexp(values, axis=2).mean(axis=1))
-    assert_close(found.totals, logsumexp(values, axis=2).mean(axis=1))
     assert_close(found.probabilities, shares.mean(axis=1))
     slopes = (shares * draws).mean(axis=1) / np.sqrt(variances)
     np.testing.assert_allclose(found.precision, np.maximum(slopes, 1e-12), rtol=1e-9, atol=1e-11)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.gaussian_process import scale_gradient
+from scipy.special import logsumexp, softmax
 from tolerances import assert_close
 
 from gramline.learners.gaussian_process.covariance import ExactCovariance
 from gramline.learners.gaussian_process.expectation import ExpectedNormalizer
 from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
-from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels, softmax
+from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
-from gramline.learners.gaussian_process.scale_search import scale_gradient
 from gramline.learners.gaussian_process.training import maximise
 from gramline.learners.operators.dense import DenseGram
 
@@ -24,8 +25,7 @@ BOTH = [JensenNormalizer(), ExpectedNormalizer(3)]
 
 @pytest.mark.parametrize("normalizer", BOTH, ids=["jensen", "expected"])
 def test_slopes_are_difference_quotients(normalizer: Normalizer) -> None:
-    found = normalizer.evaluate(MEANS, VARIANCES)
-    assert_close(found.totals, normalizer.totals(MEANS, VARIANCES))
+    found = normalizer.slopes(MEANS, VARIANCES)
     assert_close(found.probabilities.sum(axis=1), np.ones(6))
     step = 1e-5
     for q in range(3):
@@ -34,7 +34,7 @@ def test_slopes_are_difference_quotients(normalizer: Normalizer) -> None:
         np.testing.assert_allclose(found.probabilities[:, q], (up - down) / (2 * step), atol=1e-8)
         up, down = (normalizer.totals(MEANS, VARIANCES + sign * move) for sign in (1, -1))
         np.testing.assert_allclose(found.precision[:, q], np.maximum((up - down) / step, 0.0), atol=1e-7)
-        rows = [normalizer.evaluate(MEANS + sign * move, VARIANCES).probabilities for sign in (1, -1)]
+        rows = [normalizer.slopes(MEANS + sign * move, VARIANCES).probabilities for sign in (1, -1)]
         unit = np.tile(np.eye(3)[q], (6, 1))
         roots = normalizer.roots(MEANS, VARIANCES)
         np.testing.assert_allclose(roots.times(roots.transposed(unit)), (rows[0] - rows[1]) / (2 * step), atol=1e-8)
@@ -42,10 +42,18 @@ def test_slopes_are_difference_quotients(normalizer: Normalizer) -> None:
 
 @pytest.mark.parametrize("normalizer", BOTH, ids=["jensen", "expected"])
 def test_without_variances_there_is_only_a_softmax(normalizer: Normalizer) -> None:
-    found = normalizer.evaluate(MEANS, np.zeros_like(MEANS))
-    assert_close(found.probabilities, softmax(MEANS)[0])
-    assert_close(softmax(normalizer.scores(MEANS, 0 * MEANS))[0], found.probabilities)
-    assert_close(found.totals, softmax(MEANS)[1])
+    found = normalizer.slopes(MEANS, np.zeros_like(MEANS))
+    assert_close(found.probabilities, softmax(MEANS, axis=1))
+    assert_close(softmax(normalizer.scores(MEANS, 0 * MEANS), axis=1), found.probabilities)
+    assert_close(normalizer.totals(MEANS, 0 * MEANS), logsumexp(MEANS, axis=1))
+
+
+@pytest.mark.parametrize("normalizer", BOTH, ids=["jensen", "expected"])
+def test_scores_of_several_hundred(normalizer: Normalizer) -> None:
+    means = np.array([[900.0, -900.0, 899.0], [-800.0, -800.0, -800.0]])
+    assert_close(normalizer.totals(means, 0 * means), [900.0 + np.log1p(np.exp(-1.0)), -800.0 + np.log(3.0)])
+    expected = [[1 / (1 + np.exp(-1.0)), 0.0, 1 / (1 + np.e)], [1 / 3] * 3]
+    assert_close(normalizer.slopes(means, 0 * means).probabilities, expected)
 
 
 POINTS = np.random.default_rng(8).standard_normal((24, 2))
