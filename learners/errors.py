@@ -49,8 +49,11 @@ class ConvergenceError(LearnerError, RuntimeError):
 
 
 class NotPositiveDefiniteError(LearnerError):
-    """A matrix that must be positive definite is not; carries the row and the pivot found there."""
+    """A matrix that must be positive definite is not: at `row` its factorisation met `pivot`.
 
-    def __init__(self, problem: str, row: int, pivot: float, *, advice: str = "") -> None:
+    `jitter` on the diagonal would make it so, where somebody has computed it.
+    """
+
+    def __init__(self, problem: str, row: int, pivot: float, *, advice: str = "", jitter: float | None = None) -> None:
         super().__init__(problem, advice=advice)
-        self.row, self.pivot = row, pivot
+        self.row, self.pivot, self.jitter = row, pivot, jitter

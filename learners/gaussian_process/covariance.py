@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
 from gramline.learners.operators.operator import GramOperator, HasDense
 from gramline.learners.operators.selection import by_block
 
 STRIP_ROWS = 128  # converted to float64 at a time
+LARGEST_VARIANCE = 1e100
 
 
 class Covariance(Protocol):
@@ -41,6 +43,13 @@ class Covariance(Protocol):
     def factor(self, scale: Matrix) -> Factor:
         """The factor of I + diag(scale) C diag(scale)."""
         ...
+
+
+@runtime_checkable
+class HasFactorLimit(Protocol):
+    """A Gram that factors by tiles on disk beyond a size."""
+
+    factor_limit: int  # bytes
 
 
 class ExactCovariance:
@@ -93,6 +102,57 @@ class ExactCovariance:
         if self._dense is None:
             return self.gram.cholesky(scale, shift, self.rows)
         return cholesky(self._dense, scale, shift)
+
+    @property
+    def factor_limit(self) -> int | None:
+        """Bytes that a factor in memory may take; None where nothing limits them."""
+        return self.gram.factor_limit if isinstance(self.gram, HasFactorLimit) else None
+
+
+def label_weights(gram: GramOperator, n_labels: int) -> Matrix:
+    """Square roots of the label kernel's diagonal, shape (n_labels,); refuses a label kernel that is not diagonal."""
+    if gram.label_kernel is None:
+        return np.ones(n_labels)
+    diagonal = np.diagonal(gram.label_kernel)
+    if np.any(gram.label_kernel != np.diag(diagonal)):
+        raise LearnerError(
+            "the Gaussian-process labeler has independent functions per label and needs a diagonal label kernel",
+            advice="leave label_kernel out",
+        )
+    return np.sqrt(diagonal)
+
+
+def require_moderate(prior: Matrix) -> None:
+    """Refuse prior variances of the local functions, shape (n, n_labels), whose products do not fit into float64."""
+    largest = float(prior.max(initial=0.0))
+    if not largest <= LARGEST_VARIANCE:
+        raise LearnerError(
+            f"scale times the diagonal of the Gram matrix reaches {largest:.3g}, too much for float64",
+            advice=f"give a scale that keeps it below {LARGEST_VARIANCE:g}, or normalize the kernel",
+            key="scale",
+        )
+
+
+def advised(
+    error: NotPositiveDefiniteError, exact: ExactCovariance, largest_group: float | None
+) -> NotPositiveDefiniteError:
+    """The same error with the row of the Gram and the jitter that would do.
+
+    Without an approximation, `largest_group` tokens share a position at most, and a smaller scale would do, too.
+    """
+    row, lowest = int(exact.rows[error.row]), min(smallest_eigenvalue(exact), -np.finfo(float).tiny)
+    jitter = float(f"{-1.1 * lowest:.2g}")
+    advice = f"jitter={jitter:.2g} would do"
+    if largest_group is not None:
+        advice += f", or, if that is only rounding, a scale below {0.9 / (-lowest * largest_group):.2g}"
+    return NotPositiveDefiniteError(
+        f"the Gram matrix is not positive semidefinite: pivot {error.pivot:.3g} at row {row}, smallest eigenvalue "
+        f"about {lowest:.3g}",
+        row,
+        error.pivot,
+        advice=advice,
+        jitter=jitter,
+    )
 
 
 def _product(matrix: NDArray[Any], W: Matrix) -> Matrix:
@@ -159,5 +219,5 @@ def smallest_eigenvalue(covariance: Covariance) -> float:
     operator: LinearOperator = LinearOperator(
         (n, n), matvec=lambda v: covariance.multiply(np.reshape(v, (n, 1)))[:, 0], dtype=np.float64
     )
-    found = eigsh(operator, k=1, which="SA", tol=1e-4, v0=np.random.default_rng(0).standard_normal(n))
-    return float(found[0][0])
+    values, _ = eigsh(operator, k=1, which="SA", tol=1e-4, v0=np.random.default_rng(0).standard_normal(n))
+    return float(values[0])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramline.learners.arrays import Matrix
+from gramline.learners.arrays import Indices
 from gramline.learners.errors import LearnerError
 from gramline.learners.gaussian_process.covariance import ExactCovariance
 from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.scale_search import bound_gradient
+from gramline.learners.operators.observation import ObservationGram
 from gramline.learners.operators.operator import GramOperator
 
 FIRST_STEP = 0.5  # of a log parameter
@@ -22,39 +21,22 @@ LONGEST_STEP = 1.0
 FARTHEST = 10.0  # from where a log parameter started: a bound may grow for ever towards a constant kernel
 
 
-class TunableGram(GramOperator, Protocol):
-    """A Gram matrix that knows how it hangs on the parameters of its kernel."""
-
-    @property
-    def features(self) -> Matrix:
-        """What is known of every position, shape (n, n_features); the rest is up to the parameters."""
-        ...
-
-    def parameters(self) -> dict[str, float]: ...
-
-    def at(self, parameters: dict[str, float]) -> TunableGram:
-        """The same positions with other parameters."""
-        ...
-
-    def slope(self, parameter: str) -> Matrix:
-        """dK / d log(parameter), shape (n, n)."""
-        ...
-
-
-def require_tunable(gram: GramOperator) -> TunableGram:
+def require_tunable(gram: GramOperator) -> ObservationGram:
     """Refuse a Gram matrix without slopes."""
-    if not all(hasattr(gram, name) for name in ("features", "parameters", "at", "slope")):
+    if not isinstance(gram, ObservationGram):
         raise LearnerError(
             f"learn_kernel needs an ObservationGram, which knows its kernel's gradient, but was given a "
-            f"{type(gram).__name__}; learn_scale works with any"
+            f"{type(gram).__name__}",
+            advice="learn_scale works with any",
+            key="learn_kernel",
         )
-    return cast("TunableGram", gram)
+    return gram
 
 
 class KernelSearch:
     """Moves each log parameter by its own step; the step shrinks when its slope turns or the bound falls."""
 
-    def __init__(self, gram: TunableGram, rows: NDArray[np.int64], jitter: float) -> None:
+    def __init__(self, gram: ObservationGram, rows: Indices, jitter: float) -> None:
         self.gram = gram
         self._rows, self._jitter = rows, jitter
         self._steps = dict.fromkeys(gram.parameters(), FIRST_STEP)

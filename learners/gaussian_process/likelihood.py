@@ -16,23 +16,32 @@ from gramline.kernels.packing import MISSING
 from gramline.learners.arrays import Indices, Matrix
 
 
+def drop_labels(codes: Indices, fraction: float, seed: int) -> Indices:
+    """Codes with a random fraction of the labels MISSING; at least one label stays."""
+    labeled = np.flatnonzero(codes >= 0)
+    order = np.random.default_rng(seed).permutation(len(labeled))
+    left = codes.copy()
+    left[labeled[order[: min(round(fraction * len(labeled)), len(labeled) - 1)]]] = MISSING
+    return left
+
+
 def neighbour_labels(codes: Indices, lengths: Indices, offsets: tuple[int, ...]) -> Indices:
     """Label of the neighbour of every position at every offset, shape (n, n_offsets).
 
     MISSING where the neighbour is outside the structure or has no label.
     """
-    found = np.full((len(codes), len(offsets)), MISSING, np.int64)
+    labels = np.full((len(codes), len(offsets)), MISSING, np.int64)
     for column, offset in enumerate(offsets):
         here, there = neighbours(lengths, offset)
-        found[here, column] = codes[there]
-    return found
+        labels[here, column] = codes[there]
+    return labels
 
 
 def neighbours(lengths: Indices, offset: int) -> tuple[Indices, Indices]:
     """(positions whose neighbour at the offset is in their own structure, those neighbours), in order."""
     structure = np.repeat(np.arange(len(lengths)), lengths)
     n = len(structure)
-    reach = max(-n, min(offset, n))  # what is farther away meets nothing either, and fits into an integer
+    reach = max(-n, min(offset, n))  # an offset beyond every structure has no neighbours; this one fits into an integer
     here = np.arange(max(0, -reach), min(n, n - reach))
     here = here[structure[here] == structure[here + reach]]
     return here, here + reach

@@ -14,7 +14,8 @@ from scipy.linalg import solve_triangular
 
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.errors import NotPositiveDefiniteError
-from gramline.learners.gaussian_process.covariance import Covariance, ExactCovariance, row_blocks
+from gramline.learners.gaussian_process.covariance import ExactCovariance, row_blocks
+from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.linear_algebra.cholesky import cholesky, not_positive_definite
 from gramline.learners.operators.operator import GramOperator
 
@@ -43,7 +44,7 @@ def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: in
     A diagonal that is explained more than whole, beyond rounding in single precision, is that of no positive
     semidefinite C.
     """
-    residual = _left(diagonal, diagonal)
+    residual = _clipped(diagonal, diagonal)
     rank = min(rank, len(diagonal))
     basis = np.zeros((len(diagonal), rank))
     pivots: list[int] = []
@@ -55,14 +56,14 @@ def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: in
         fresh = (column(pivot) - basis[:, :k] @ basis[pivot, :k]) / np.sqrt(residual[pivot])
         fresh[pivots] = 0.0
         basis[:, k] = fresh
-        residual = _left(residual - fresh**2, diagonal)
+        residual = _clipped(residual - fresh**2, diagonal)
         pivots.append(pivot)
         residual[pivots] = 0.0
     return PivotedCholesky(basis[:, : len(pivots)].copy(), np.array(pivots, np.int64), residual)
 
 
-def _left(residual: Matrix, diagonal: Matrix) -> Matrix:
-    """The residual without what rounding made negative."""
+def _clipped(residual: Matrix, diagonal: Matrix) -> Matrix:
+    """The residual, with 0 where rounding made it negative."""
     worst = int(residual.argmin())
     if residual[worst] < -TOO_NEGATIVE * np.abs(diagonal).max():
         raise not_positive_definite(worst, float(residual[worst]))
@@ -70,25 +71,25 @@ def _left(residual: Matrix, diagonal: Matrix) -> Matrix:
 
 
 def low_rank(exact: ExactCovariance, rank: int) -> PivotedCholesky:
-    """The pivoted Cholesky of an exact covariance, refused also for what stands where no pivot looked.
+    """The pivoted Cholesky of an exact covariance; also rows that never became a pivot are checked.
 
-    What a rank leaves of a positive semidefinite C, E = C - F F^T, has |E_ij| <= sqrt(r_i r_j). One product finds a row
-    with larger entries, above all one with a diagonal of 0, which never becomes a pivot.
+    The rest of a positive semidefinite C, E = C - F F^T, has |E_ij| <= sqrt(r_i r_j). One product finds a row with
+    larger entries, above all one with a diagonal of 0, which never becomes a pivot.
     """
-    found = pivoted_cholesky(exact.column, exact.diagonal(), rank)
+    result = pivoted_cholesky(exact.column, exact.diagonal(), rank)
     draw = np.random.default_rng(0)
     probe = draw.choice([-1.0, 1.0], exact.n_rows) * draw.uniform(1.0, 2.0, exact.n_rows)  # never near 0
-    left = exact.multiply(probe[:, None])[:, 0] - found.basis @ (found.basis.T @ probe)
-    roots = np.sqrt(found.residual)
+    left = exact.multiply(probe[:, None])[:, 0] - result.basis @ (result.basis.T @ probe)
+    roots = np.sqrt(result.residual)
     excess = np.abs(left) - roots * (roots @ np.abs(probe))
     row = int(excess.argmax())
     if excess[row] > TOO_NEGATIVE * exact.diagonal().max():
-        entries = exact.column(row) - found.basis @ found.basis[row]
+        entries = exact.column(row) - result.basis @ result.basis[row]
         entries[row] = 0.0
         other = int((np.abs(entries) - roots * roots[row]).argmax())
-        pair = np.diag(found.residual[[row, other]]) + entries[other] * np.eye(2)[::-1]
+        pair = np.diag(result.residual[[row, other]]) + entries[other] * np.eye(2)[::-1]
         raise not_positive_definite(max(row, other), float(np.linalg.eigvalsh(pair)[0]))
-    return found
+    return result
 
 
 class LowRankFactor:
@@ -107,15 +108,15 @@ class LowRankFactor:
 
     def quadratic(self, X: Matrix) -> Matrix:
         half = self._half @ X
-        found: Matrix = (X**2 / self._diagonal[:, None]).sum(axis=0) - (half**2).sum(axis=0)
-        return found
+        total: Matrix = (X**2 / self._diagonal[:, None]).sum(axis=0) - (half**2).sum(axis=0)
+        return total
 
     def log_determinant(self) -> float:
         return float(np.log(self._diagonal).sum()) + self.inner.log_determinant()
 
     def inverse_diagonal(self) -> Matrix:
-        found: Matrix = 1.0 / self._diagonal - np.einsum("ij,ij->j", self._half, self._half)
-        return found
+        diagonal: Matrix = 1.0 / self._diagonal - np.einsum("ij,ij->j", self._half, self._half)
+        return diagonal
 
 
 class LowRankCovariance:
@@ -135,8 +136,8 @@ class LowRankCovariance:
         return product
 
     def diagonal(self) -> Matrix:
-        found: Matrix = np.einsum("ij,ij->i", self.basis, self.basis) + self._rest
-        return found
+        diagonal: Matrix = np.einsum("ij,ij->i", self.basis, self.basis) + self._rest
+        return diagonal
 
     def columns(self, chosen: Indices) -> Matrix:
         block: Matrix = self.basis @ self.basis[chosen].T
@@ -145,6 +146,16 @@ class LowRankCovariance:
 
     def factor(self, scale: Matrix) -> LowRankFactor:
         return LowRankFactor(1.0 + scale**2 * self._rest, scale[:, None] * self.basis)
+
+
+def low_rank_covariance(exact: ExactCovariance, rank: int) -> LowRankCovariance:
+    """Approximate C; the jitter stays outside of the rank, unless it is what makes C positive semidefinite."""
+    try:
+        return LowRankCovariance(low_rank(ExactCovariance(exact.gram, exact.rows), rank), exact.jitter)
+    except NotPositiveDefiniteError:
+        if not exact.jitter:
+            raise
+        return LowRankCovariance(low_rank(exact, rank))
 
 
 @dataclass(frozen=True)
@@ -159,20 +170,32 @@ class LowRankPosterior:
     means_at_landmarks: Matrix  # F^T (u o a), shape (k, n_labels)
     inner: Matrix  # lower L_M of every label, shape (n_labels, k, k)
 
+    @classmethod
+    def of(cls, covariance: LowRankCovariance, rows: Indices, inference: Inference) -> LowRankPosterior:
+        """The landmarks of a fitted posterior; `rows` are the rows of C among those of a cross Gram."""
+        q, pivoted = inference.posterior, covariance.decomposition
+        spreads = [inference.spread(j, q.precision[:, j]) for j in range(len(q.scale))]
+        return cls(
+            pivoted.triangle,
+            rows[pivoted.pivots],
+            covariance.basis.T @ (np.sqrt(q.scale) * inference.weights * q.dual),
+            np.array([covariance.factor(spread).inner.lower() for spread in spreads]),
+        )
+
     def means(self, cross: GramOperator, new_weights: Matrix) -> Matrix:
-        found = np.empty(new_weights.shape)
+        means = np.empty(new_weights.shape)
         for cols, block in row_blocks(cross, self.cross_rows):
-            found[cols] = self._basis(block).T @ self.means_at_landmarks
-        return found * new_weights
+            means[cols] = self._basis(block).T @ self.means_at_landmarks
+        return means * new_weights
 
     def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
-        found = np.empty(new_weights.shape)
+        variances = np.empty(new_weights.shape)
         for cols, block in row_blocks(cross, self.cross_rows):
             basis = self._basis(block)
             left = prior[cols] - (basis**2).sum(axis=0)
             for j, lower in enumerate(self.inner):
-                found[cols, j] = left + (solve_triangular(lower, basis, lower=True) ** 2).sum(axis=0)
-        return np.maximum(found, 0.0) * new_weights**2
+                variances[cols, j] = left + (solve_triangular(lower, basis, lower=True) ** 2).sum(axis=0)
+        return np.maximum(variances, 0.0) * new_weights**2
 
     def _basis(self, block: Matrix) -> Matrix:
         """F_*, shape (k, columns)."""
@@ -181,7 +204,7 @@ class LowRankPosterior:
 
 
 def approximation_report(
-    exact: Covariance, approximate: LowRankCovariance, weights: Matrix, dual: Matrix, precision: Matrix
+    exact: ExactCovariance, approximate: LowRankCovariance, inference: Inference
 ) -> dict[str, float]:
     """How far the approximation is from the exact covariance, on a fixed random subset of positions.
 
@@ -190,12 +213,13 @@ def approximation_report(
     mean_error       largest difference of a posterior mean K a, for the fitted a
     variance_error   largest difference of a posterior variance given the fitted lam of the subset alone
 
-    `weights` are u including the scale, `dual` is a, `precision` lam, each of shape (n, n_labels). A subset whose exact
-    covariance is not positive semidefinite is refused.
+    A subset whose exact covariance is not positive semidefinite is refused.
     """
+    dual, precision = inference.posterior.dual, inference.posterior.precision
+    weights = np.sqrt(inference.posterior.scale) * inference.weights  # u including the scale, shape (n, n_labels)
     subset = np.sort(np.random.default_rng(0).permutation(exact.n_rows)[:SUBSET])
     true, near = exact.columns(subset), approximate.columns(subset)
-    diagonal = np.maximum(exact.diagonal(), np.finfo(float).tiny)  # of a Gram of zeros nothing is missing
+    diagonal = np.maximum(exact.diagonal(), np.finfo(float).tiny)  # a Gram of zeros lacks nothing
     variance_error = 0.0
     for j in range(dual.shape[1]):
         spread = np.sqrt(precision[subset, j]) * weights[subset, j]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "variance": ("auto", "exact", "none"),
     "decoding": ("refined", "viterbi"),
 }
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When an iteration ends: after `max_steps`, or after a step that changes at most `tolerance`."""
+
+    max_steps: int
+    tolerance: float
 
 
 def named_offsets(offsets: Sequence[int] | str) -> tuple[int, ...]:

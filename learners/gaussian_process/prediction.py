@@ -9,19 +9,31 @@ g_d = mS_d + vS_d / 2; otherwise the expected softmax.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from gramline.learners.arrays import Indices, Matrix
-from gramline.learners.gaussian_process.covariance import Covariance, row_blocks
+from gramline.learners.gaussian_process.covariance import ExactCovariance, row_blocks
 from gramline.learners.gaussian_process.likelihood import neighbours
 from gramline.learners.gaussian_process.normalizer import Normalizer
+from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.linear_algebra.cholesky import Factor
 from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
 from gramline.learners.operators.operator import GramOperator
 
 KEPT_BYTES = 1 << 30
+
+
+class Moments(NamedTuple):
+    """Predictive means and variances of the local functions, each of shape (n_new, n_labels)."""
+
+    means: Matrix
+    variances: Matrix | None  # None where they are not known
+
+    def known(self) -> tuple[Matrix, Matrix]:
+        """Both, with variances of 0 where they are not known."""
+        return self.means, np.zeros_like(self.means) if self.variances is None else self.variances
 
 
 class LocalPosterior(Protocol):
@@ -40,11 +52,11 @@ class LocalPosterior(Protocol):
 class ExactPosterior:
     """The local functions from the training Gram itself.
 
-    The factors of the labels are kept in `factors` for the next call if they are tiles on disk, or if all of them take
-    at most KEPT_BYTES and no more than one factor may; otherwise one label comes after another.
+    `factors` caches the factors of the labels for the next call if they are tiles on disk, or if all of them together
+    take at most KEPT_BYTES and no more than one factor may; otherwise each is dropped before the next.
     """
 
-    covariance: Covariance | None  # None: means only
+    covariance: ExactCovariance | None  # None: means only
     cross_rows: Indices  # the n positions among the rows of a cross Gram
     dual: Matrix  # a, shape (n, n_labels)
     precision: Matrix  # lam, shape (n, n_labels)
@@ -57,20 +69,18 @@ class ExactPosterior:
     def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
         """k_** - ||L_B^-1 diag(s) K_*||^2: one factorisation per label."""
         assert self.covariance is not None
-        found = np.empty((cross.shape[1], self.dual.shape[1]))
-        for j in range(found.shape[1]):
+        variances = np.empty((cross.shape[1], self.dual.shape[1]))
+        limit = KEPT_BYTES if self.covariance.factor_limit is None else min(KEPT_BYTES, self.covariance.factor_limit)
+        fit_into_memory = self.precision.size * len(self.precision) * 8 <= limit
+        for j in range(variances.shape[1]):
             spread = np.sqrt(self.precision[:, j]) * self.weights[:, j]
             factor = self.factors.get(j) or self.covariance.factor(spread)
-            if isinstance(factor, TiledFactor) or self.precision.size * len(self.precision) * 8 <= self._kept_bytes():
+            if isinstance(factor, TiledFactor) or fit_into_memory:
                 self.factors[j] = factor
             for cols, block in row_blocks(cross, self.cross_rows):
-                found[cols, j] = prior[cols] - factor.quadratic(spread[:, None] * block)
-        # A position that is fully explained may come out below 0 by rounding.
-        return np.maximum(found, 0.0) * new_weights**2
-
-    def _kept_bytes(self) -> int:
-        gram = getattr(self.covariance, "gram", None)
-        return min(KEPT_BYTES, getattr(gram, "factor_limit", KEPT_BYTES))
+                variances[cols, j] = prior[cols] - factor.quadratic(spread[:, None] * block)
+        # Rounding may bring a position that is fully explained below 0.
+        return np.maximum(variances, 0.0) * new_weights**2
 
 
 def cross_means(cross: GramOperator, rows: Indices, weighted: Matrix) -> Matrix:
@@ -82,7 +92,7 @@ def cross_means(cross: GramOperator, rows: Indices, weighted: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Refinement:
-    """Scores after the last sweep, their softmax, and whether the sweeps came to rest."""
+    """Scores after the last sweep, their softmax, and whether the sweeps converged."""
 
     scores: Matrix  # shape (n_new, n_labels)
     probabilities: Matrix  # shape (n_new, n_labels)
@@ -101,26 +111,21 @@ class Couplings:
 
 
 def refine(
-    means: Matrix,
-    variances: Matrix,
-    couplings: Couplings,
-    lengths: Indices,
-    normalizer: Normalizer,
-    tolerance: float,
-    max_iterations: int,
+    moments: Moments, couplings: Couplings, lengths: Indices, normalizer: Normalizer, stopping: Stopping
 ) -> Refinement:
     """Refined normalised scores of all structures; strong couplings may cycle, hence the cap.
 
-    Every structure stops by itself, when its largest change is at most `tolerance`: what is predicted for it does not
-    hang on what else is predicted.
+    Every structure stops by itself, when its largest change is at most the tolerance: its prediction does not depend
+    on what else is predicted.
     """
+    (means, variances), tolerance = moments.known(), stopping.tolerance
     structure = np.repeat(np.arange(len(lengths)), lengths)
     places = [neighbours(lengths, offset) for offset in couplings.offsets]
     near_means, near_variances = means.copy(), variances.copy()
     probabilities = normalizer.slopes(means, variances).probabilities
     change = np.where(np.asarray(lengths) > 0, np.inf, 0.0)  # of every structure, in its last sweep
     iterations = 0
-    while (change > tolerance).any() and iterations < max_iterations:
+    while (change > tolerance).any() and iterations < stopping.max_steps:
         fresh_means, fresh_variances = means.copy(), variances.copy()
         for (here, there), mean, variance in zip(places, couplings.mean, couplings.variance, strict=True):
             fresh_means[here] += probabilities[there] @ mean

@@ -11,6 +11,7 @@ from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.kernel_search import KernelSearch
 from gramline.learners.gaussian_process.means import update_means
+from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.gaussian_process.scale_search import ScaleSearch
 from gramline.learners.linear_algebra.cholesky import not_positive_definite
 
@@ -24,32 +25,41 @@ LEFT_OUT = 0.2  # of the tolerance: what the labels of a sweep that are not wort
 
 @dataclass
 class Training:
-    """What happened: the bound at the start and after every sweep, and whether it stopped by itself."""
+    """The bound at the start and after every sweep, and whether it stopped growing."""
 
     trace: list[float] = field(default_factory=list)
     sweeps: int = 0
     converged: bool = False
 
 
+@dataclass(frozen=True)
+class Searches:
+    """Which hyper-parameters are learned with the posterior."""
+
+    scale: ScaleSearch | None = None
+    kernel: KernelSearch | None = None
+
+    @property
+    def settled(self) -> bool:
+        return all(search is None or search.settled for search in (self.scale, self.kernel))
+
+
 def maximise(
-    inference: Inference,
-    max_sweeps: int,
-    tolerance: float,
-    search: ScaleSearch | None = None,
-    progress: Progress | None = None,
-    kernel: KernelSearch | None = None,
+    inference: Inference, stopping: Stopping, searches: Searches | None = None, progress: Progress | None = None
 ) -> Training:
-    """Sweeps until the relative increase of the bound is at most `tolerance`; the trace never decreases.
+    """Sweep until the relative increase of the bound is at most the tolerance; the trace never decreases.
 
     Parameters of the kernel take a step after every sweep but the first, as long as they move.
     """
+    searches = searches or Searches()
+    search, kernel, tolerance = searches.scale, searches.kernel, stopping.tolerance
     if search is not None:
-        _come_within_reach(inference)
+        _start_from_moderate_scale(inference)
     _newton_steps(inference, tolerance)
     if search is not None:
         _find_scale(inference, tolerance)
     training = Training([inference.elbo()])
-    while training.sweeps < max_sweeps and not training.converged:
+    while training.sweeps < stopping.max_steps and not training.converged:
         training.sweeps += 1
         before = training.trace[-1]
         # The first sweep starts from evenly spread labels, which say nothing about the scale.
@@ -65,7 +75,7 @@ def maximise(
             after = inference.elbo()
             training.trace.append(after)
             grown = after - before > tolerance * abs(after)
-            training.converged = not grown and all(part is None or part.settled for part in (search, kernel))
+            training.converged = not grown and searches.settled
         if progress is not None:
             progress(training.sweeps, training.trace[-1])
     return training
@@ -82,10 +92,10 @@ def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None)
     inference.update_coupling_variances()
 
 
-def _come_within_reach(inference: Inference) -> None:
-    """A search that would start from prior variances far from any score starts from a mean of 1 instead.
+def _start_from_moderate_scale(inference: Inference) -> None:
+    """Replace a scale whose prior variances are far from any score by one that gives them a mean of 1.
 
-    Its steps are bounded, and from far above most of them lower the bound: it would give up on the way.
+    The steps of a search are bounded, and from far above most of them lower the bound: it would give up on the way.
     """
     q, prior = inference.posterior, inference.covariance.diagonal()
     typical = float((q.scale * inference.weights**2 * prior[:, None]).mean())
@@ -113,7 +123,7 @@ def _newton_steps(inference: Inference, tolerance: float) -> None:
         largest = max(largest, gain)
         if gain <= max(0.01 * tolerance * abs(inference.elbo()), 0.02 * largest):
             break
-    # A K with negative eigenvalues has no maximum; the means then run along one of them.
+    # With a negative eigenvalue of K the bound has no maximum, and the means run along its eigenvector.
     q = inference.posterior
     smallest = q.quadratic.min(initial=0.0)
     if smallest < -1e-9 * abs(inference.elbo()):

@@ -117,10 +117,10 @@ def not_positive_definite(row: int, pivot: float) -> NotPositiveDefiniteError:
     `row` counts among the rows that were to be factored, whichever of the Gram they are.
     """
     return NotPositiveDefiniteError(
-        f"the matrix to factor is not positive definite: pivot {pivot:.3g} at row {row}; "
-        "is the kernel positive semidefinite?",
+        f"the matrix to factor is not positive definite: pivot {pivot:.3g} at row {row}",
         row,
         pivot,
+        advice="is the kernel positive semidefinite?",
     )
 
 

@@ -14,7 +14,6 @@ PACKAGES = ("kernels", "learners", "pipeline")
 # Public names that have no example yet. Only ever take names away from this set.
 WITHOUT_EXAMPLE = {
     "gramline.learners.DenseGram",
-    "gramline.learners.GaussianProcessLabeler",
     "gramline.learners.HiddenMarkovPerceptron",
     "gramline.learners.KernelZScoreLabeler",
     "gramline.learners.LabelingPerceptron",

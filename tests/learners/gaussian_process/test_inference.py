@@ -15,7 +15,7 @@ from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbo
 from gramline.learners.gaussian_process.means import update_means
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer
 from gramline.learners.gaussian_process.posterior import Scores
-from gramline.learners.operators.operator import DenseGram
+from gramline.learners.operators.dense import DenseGram
 
 N = 9
 POINTS = np.random.default_rng(0).standard_normal((N, 2))

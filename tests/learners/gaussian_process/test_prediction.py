@@ -16,7 +16,8 @@ from tolerances import assert_close
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer
-from gramline.learners.gaussian_process.prediction import Couplings, Refinement, refine
+from gramline.learners.gaussian_process.parameters import Stopping
+from gramline.learners.gaussian_process.prediction import Couplings, Moments, Refinement, refine
 from gramline.learners.operators.dense import DenseGram
 
 LENGTHS, NEW_LENGTHS = np.array([5, 3, 6, 4]), np.array([4, 1, 7])
@@ -45,7 +46,7 @@ def fit(**params: Any) -> GaussianProcessLabeler:
 def refined(base: np.ndarray, table: np.ndarray, offsets: tuple[int, ...], lengths: np.ndarray, cap: int) -> Refinement:
     """Without variances, to the last sweep."""
     couplings = Couplings(offsets, table, np.zeros_like(table))
-    return refine(base, np.zeros_like(base), couplings, lengths, JensenNormalizer(), 1e-30, cap)
+    return refine(Moments(base, None), couplings, lengths, JensenNormalizer(), Stopping(cap, 1e-30))
 
 
 @pytest.mark.parametrize("offsets", [(-1,), (-1, 1), (-2, -1, 1, 2), ()], ids=str)
@@ -119,8 +120,9 @@ def test_means_alone_when_nobody_knows_the_new_diagonal() -> None:
     assert_close(means, CROSS.T @ model.dual_)
     model.predict(blind)
     assert not model.prediction_report_["variances"]
-    with pytest.raises(LearnerError, match="give DenseGram its col_diagonal"):
+    with pytest.raises(LearnerError) as caught:
         fit(variance="exact").predict(blind)
+    assert caught.value.advice == "give DenseGram its col_diagonal"
     assert fit(variance="none").local_moments(NEW)[1] is None
 
 
@@ -282,10 +284,14 @@ def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(low: dict[s
     direction = np.linalg.eigh(GRAM)[1][:, -1]
     bad = strength * (GRAM - 40.0 * np.outer(direction, direction))
     lowest = np.linalg.eigvalsh(bad)[0]
-    with pytest.raises(NotPositiveDefiniteError, match=r"pivot -.* at row .*jitter=.* would do") as caught:
+    with pytest.raises(NotPositiveDefiniteError, match="the Gram matrix is not positive semidefinite") as caught:
         GaussianProcessLabeler(**low).fit(DenseGram(bad, LENGTHS), LABELS)
-    jitter = float(str(caught.value).split("jitter=")[1].split(" ")[0])
+    jitter = caught.value.jitter
+    assert jitter is not None
     assert -lowest <= jitter <= -1.3 * lowest
+    assert caught.value.pivot < 0
+    assert caught.value.advice.startswith(f"jitter={jitter:.2g} would do")
+    assert ("a scale below" in caught.value.advice) == (not low)
     mended = GaussianProcessLabeler(jitter=jitter, **low).fit(DenseGram(bad, LENGTHS), LABELS)
     assert np.isfinite(mended.elbo_trace_).all()
     assert mended.elbo_ > mended.elbo_trace_[0]
@@ -298,8 +304,10 @@ def test_a_diagonal_of_zero_beside_other_entries_is_refused_at_a_low_rank(others
     bad[[3, 11], [3, 11]] = 0.0
     bad[3, 11] = bad[11, 3] = -1.5
     low = GaussianProcessLabeler(approximation="nystrom", rank=4)
-    with pytest.raises(NotPositiveDefiniteError, match=r"pivot -1\.5 at row 11, smallest .* jitter=1\.[67] would do$"):
+    with pytest.raises(NotPositiveDefiniteError) as caught:
         low.fit(DenseGram(bad, LENGTHS), LABELS)
+    assert (caught.value.row, caught.value.pivot) == (11, pytest.approx(-1.5))
+    assert caught.value.jitter in (1.6, 1.7)
     assert np.isfinite(low.set_params(jitter=1.7).fit(DenseGram(bad, LENGTHS), LABELS).elbo_)
 
 
@@ -308,8 +316,13 @@ def test_what_a_low_rank_only_finds_when_it_is_compared_is_refused_in_the_same_w
     bad = np.diag(np.where(np.arange(N) < 8, 80.0, 40.0))
     bad[np.ix_([11, 13, 17], [11, 13, 17])] -= 0.9 * 40.0 * (1.0 - np.eye(3))
     labels = [[None, *row[1:]] for row in LABELS]
-    with pytest.raises(NotPositiveDefiniteError, match=r"pivot -.* at row 17, smallest .* jitter=35 would do$"):
+    with pytest.raises(
+        NotPositiveDefiniteError,
+        match=r"^the Gram matrix is not positive semidefinite: pivot -\S+ at row 17, smallest eigenvalue about -32; "
+        r"jitter=35 would do$",
+    ) as caught:
         GaussianProcessLabeler(approximation="nystrom", rank=3).fit(DenseGram(bad, LENGTHS), labels)
+    assert (caught.value.row, caught.value.jitter) == (17, 35)
 
 
 @pytest.mark.parametrize(("others", "strength"), [(1.0, 5.0), (-1e-3, 0.5)], ids=["factor", "means"])
@@ -318,7 +331,7 @@ def test_the_row_of_a_bad_pivot_is_that_of_the_gram(others: float, strength: flo
     bad = others * np.eye(N)
     bad[11, 11] = -strength
     labels = [[None, *row[1:]] for row in LABELS]
-    with pytest.raises(NotPositiveDefiniteError, match="at row 11, smallest") as caught:
+    with pytest.raises(NotPositiveDefiniteError) as caught:
         GaussianProcessLabeler().fit(DenseGram(bad, LENGTHS), labels)
     assert caught.value.row == 11
 

@@ -1,0 +1,152 @@
+"""What a fitted Gaussian-process labeler keeps, how it is saved, and the posterior that predictions need of it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.arrays import Indices, Mask, Matrix
+from gramline.learners.gaussian_process.covariance import ExactCovariance, submatrix
+from gramline.learners.gaussian_process.low_rank import LowRankPosterior
+from gramline.learners.gaussian_process.prediction import ExactPosterior, LocalPosterior, Moments
+from gramline.learners.kinds import GramLearner
+from gramline.learners.linear_algebra.cholesky import Factor
+from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.operator import GramOperator
+
+
+@dataclass(frozen=True)
+class TrainingGram:
+    """A square Gram, and which of its rows each row of the fitted arrays is."""
+
+    gram: GramOperator
+    rows: Indices
+
+    def at(self, rows: NDArray[Any]) -> TrainingGram:
+        """The same for a subset of the rows of the fitted arrays."""
+        return TrainingGram(self.gram, self.rows[rows])
+
+    def lower_triangle(self) -> Matrix:
+        """The lower triangle of G between the rows, row by row, shape (n (n + 1) / 2,)."""
+        lower = np.tri(len(self.rows), dtype=bool)
+        return np.asarray(submatrix(self.gram, self.rows, self.rows)[lower])
+
+    @classmethod
+    def from_lower_triangle(cls, entries: Matrix, kept: Mask) -> TrainingGram:
+        """The inverse; the rows that are not `kept` have no entries and must not be asked for."""
+        n = int(kept.sum())
+        matrix = np.zeros((n, n))
+        matrix[np.tri(n, dtype=bool)] = entries
+        matrix += np.tril(matrix, -1).T
+        return cls(DenseGram(matrix, [n]), np.cumsum(kept) - 1)
+
+
+class LastMoments(NamedTuple):
+    """Moments of the last cross Gram: asking for its labels and its probabilities factors each label once."""
+
+    cross: weakref.ref[GramOperator]
+    settings: tuple[str, float]
+    moments: Moments
+
+
+class FittedLabeler(GramLearner):
+    """The state of a `GaussianProcessLabeler`; its parameters are declared there."""
+
+    row_arrays: ClassVar[tuple[str, ...]] = ("dual_", "precision_", "landmark_order_")
+
+    jitter: float
+    variance: str
+
+    dual_: Matrix
+    precision_: Matrix
+    coupling_mean_: Matrix
+    coupling_variance_: Matrix
+    scale_: Matrix
+    elbo_: float
+    elbo_trace_: list[float]
+    sweeps_: int
+    converged_: bool
+    n_distinct_: int
+    kernel_parameters_: dict[str, float]
+    label_names_: tuple[str, ...]
+    label_weights_: Matrix  # square root of the label kernel's diagonal, shape (n_labels,)
+    uniform_prior_: bool
+    landmark_order_: Indices  # 1, 2, ... at the landmarks of a low rank, else 0, shape (n_rows,)
+    landmark_triangle_: Matrix  # shape (rank, rank)
+    landmark_means_: Matrix  # shape (rank, n_labels)
+    landmark_factors_: Matrix  # shape (n_labels, rank, rank)
+    approximation_report_: dict[str, Any]
+    prediction_report_: dict[str, Any]
+
+    _training: TrainingGram | None  # None for a low rank, and for a model that was saved without its covariance
+    _factors: dict[int, Factor]  # by label, once a prediction has needed them
+    _last: LastMoments | None
+
+    def forget(self) -> None:
+        """Drop all that an earlier training left."""
+        for key in self.fitted():
+            delattr(self, key)
+        self._training, self._factors, self._last = None, {}, None
+
+    @property
+    def is_low_rank(self) -> bool:
+        return "landmark_order_" in self.fitted()
+
+    def support(self) -> Mask:
+        self.require_fitted()
+        return self.landmark_order_ > 0 if self.is_low_rank else np.asarray(self.precision_.any(axis=1))
+
+    def restricted(self, rows: NDArray[np.integer]) -> Self:
+        reduced = super().restricted(rows)
+        reduced._training = None if self._training is None else self._training.at(rows)
+        return reduced
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Like any learner's; with the training covariance (one triangle) when predictive variances need it."""
+        attributes, arrays = super().to_state()
+        attributes["fitted"].pop("prediction_report_", None)
+        if self._training is not None and self.variance != "none":
+            arrays["covariance"] = self._training.at(self.support()).lower_triangle()
+        return attributes, arrays
+
+    @classmethod
+    def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        learner = super().from_state(attributes, {key: arrays[key] for key in arrays if key != "covariance"})
+        if "covariance" in arrays:
+            learner._training = TrainingGram.from_lower_triangle(arrays["covariance"], learner.support())
+        return learner
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}  # weak references cannot be pickled
+
+    def keep_landmarks(self, posterior: LowRankPosterior) -> None:
+        self.landmark_order_ = np.zeros(len(self.dual_), np.int64)
+        self.landmark_order_[posterior.cross_rows] = 1 + np.arange(len(posterior.cross_rows))
+        self.landmark_triangle_ = posterior.triangle
+        self.landmark_means_ = posterior.means_at_landmarks
+        self.landmark_factors_ = posterior.inner
+
+    def local_posterior(self, cross: GramOperator) -> LocalPosterior:
+        """The local functions, from landmarks or from the training Gram."""
+        if self.is_low_rank:
+            landmarks = np.flatnonzero(self.landmark_order_)
+            order = landmarks[np.argsort(self.landmark_order_[landmarks])]
+            return LowRankPosterior(self.landmark_triangle_, order, self.landmark_means_, self.landmark_factors_)
+        rows = np.flatnonzero(self.support())
+        covariance = None
+        if self._training is not None:
+            chosen = self._training.at(rows)
+            covariance = ExactCovariance(chosen.gram, chosen.rows, float(self.jitter))
+        weights = np.sqrt(self.scale_) * self.weights_of(cross.row_prior, cross.shape[0])[rows]
+        return ExactPosterior(covariance, rows, self.dual_[rows], self.precision_[rows], weights, self._factors)
+
+    def weights_of(self, prior: Matrix | None, n_rows: int) -> Matrix:
+        """n_labels P(y|x) sqrt(ky(y, y)), shape (n_rows, n_labels)."""
+        n_labels = len(self.label_names_)
+        table = np.ones((n_rows, n_labels)) if prior is None else n_labels * prior
+        return table * self.label_weights_
