@@ -6,6 +6,8 @@ Scores that were summed in floating point tie when they differ by no more than w
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gramline.kernels._jit import jit
@@ -13,15 +15,25 @@ from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.ties import TIE
 
 
+class Decoder(NamedTuple):
+    """Arrays that decoding writes: the paths, and work space that all structures share."""
+
+    path: Codes  # shape (n_positions,)
+    best: Floats  # shape (2, n_labels)
+    back: Codes  # shape (length of the longest structure, n_labels)
+
+    @classmethod
+    def of(cls, n_positions: int, longest: int, n_labels: int) -> Decoder:
+        return cls(np.zeros(n_positions, np.int32), np.empty((2, n_labels)), np.empty((longest, n_labels), np.int32))
+
+
 @jit
-def decode_chain(
-    scores: Floats, transition: Floats, tie: float, first: int, last: int, best: Floats, back: Codes, path: Codes
-) -> float:
-    """The best path of positions first..last-1, written to `path`; returns its score.
+def decode_chain(scores: Floats, transition: Floats, tie: float, first: int, last: int, decoder: Decoder) -> float:
+    """The best path of positions first..last-1, written to `decoder.path`; returns its score.
 
     A score is better than that of a lower label when it is larger by more than `tie`.
-    Work space: `best` of shape (2, n_labels), `back` of shape (at least last - first, n_labels).
     """
+    path, best, back = decoder
     n_labels = scores.shape[1]
     if last <= first:
         return 0.0
@@ -56,15 +68,12 @@ def decode_chain(
 
 
 @jit
-def _decode_all(scores: Floats, transition: Floats, ties: Floats, starts: Offsets, path: Codes, totals: Floats) -> None:
-    longest = 1
-    for structure in range(len(starts) - 1):
-        longest = max(longest, starts[structure + 1] - starts[structure])
-    best = np.empty((2, scores.shape[1]))
-    back = np.empty((longest, scores.shape[1]), np.int32)
+def _decode_all(
+    scores: Floats, transition: Floats, ties: Floats, starts: Offsets, decoder: Decoder, totals: Floats
+) -> None:
     for structure in range(len(starts) - 1):
         first, last = starts[structure], starts[structure + 1]
-        totals[structure] = decode_chain(scores, transition, ties[structure], first, last, best, back, path)
+        totals[structure] = decode_chain(scores, transition, ties[structure], first, last, decoder)
 
 
 def viterbi(scores: Floats, transition: Floats, starts: Offsets, sizes: Floats | None = None) -> tuple[Codes, Floats]:
@@ -78,11 +87,11 @@ def viterbi(scores: Floats, transition: Floats, starts: Offsets, sizes: Floats |
     if sizes is not None:
         steps = np.maximum(np.diff(starts) - 1, 0)
         ties = TIE * (structure_sums(sizes, starts) + steps * np.abs(transition).max(initial=0.0))
-    path = np.empty(len(scores), np.int32)
+    decoder = Decoder.of(len(scores), int(np.diff(starts).max(initial=0)), scores.shape[1])
     totals = np.zeros(len(starts) - 1)
     scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
-    _decode_all(scores, transition, ties, starts, path, totals)
-    return path, totals
+    _decode_all(scores, transition, ties, starts, decoder, totals)
+    return decoder.path, totals
 
 
 @jit

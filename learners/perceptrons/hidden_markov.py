@@ -14,13 +14,22 @@ from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores
 from gramline.learners.chains.ties import size_column
+from gramline.learners.chains.viterbi import Decoder
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import CorpusLearner, GramLearner
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.checks import check_square
 from gramline.learners.operators.operator import GramOperator, is_operator
 from gramline.learners.parameters import require_flag, require_whole_number
-from gramline.learners.perceptrons.hidden_markov_loops import dual_block, primal_round
+from gramline.learners.perceptrons.hidden_markov_loops import (
+    Chains,
+    DualWeights,
+    Emissions,
+    TokenFeatures,
+    Transitions,
+    dual_block,
+    primal_round,
+)
 from gramline.learners.token_features import (
     Unlabeled,
     check_unlabeled,
@@ -95,80 +104,58 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     def _fit_primal(self, corpus: Packable | Packed) -> None:
         packed = training_sequences(corpus, self.unlabeled)
-        features, names, labels = packed.features, feature_names(packed), label_names(packed)
-        values = np.ones(len(features.indices)) if features.values is None else features.values
-        n = len(labels)
-        emission, emission_lag = np.zeros((len(names), n)), np.zeros((len(names), n))
-        emission_sizes = np.zeros(len(names))
-        transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
-        work = _work(packed.n_positions, int(packed.lengths.max()), n)
+        names, labels = feature_names(packed), label_names(packed)
+        n, n_features, n_positions = len(labels), len(names), packed.n_positions
+        chains = Chains(packed.labels, packed.starts, np.ones(len(packed), np.int32))
+        indptr, indices, given = packed.features.indptr, packed.features.indices, packed.features.values
+        features = TokenFeatures(indptr, indices, np.ones(len(indices)) if given is None else given)
+        emissions = Emissions(
+            weights=np.zeros((n_features, n)),
+            lag=np.zeros((n_features, n)),
+            sizes=np.zeros(n_features),
+            scores=np.empty((n_positions, n)),
+        )
+        transitions = Transitions(np.zeros((n, n)), np.zeros((n, n)))
+        decoder = Decoder.of(n_positions, int(packed.lengths.max()), n)
         mistakes: list[int] = []
         while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
-            mistakes.append(
-                primal_round(
-                    features.indptr,
-                    features.indices,
-                    values,
-                    packed.labels,
-                    packed.starts,
-                    emission,
-                    emission_lag,
-                    emission_sizes,
-                    transition,
-                    transition_lag,
-                    len(mistakes) * len(packed),
-                    np.empty((packed.n_positions, n)),
-                    *work,
-                )
-            )
+            visits = len(mistakes) * len(packed)
+            mistakes.append(primal_round(chains, features, emissions, transitions, decoder, visits))
         visits = int(self.rounds) * len(packed)
-        self.emission_ = np.ascontiguousarray(self._mean(emission, emission_lag, visits).T)
-        self.transition_ = self._mean(transition, transition_lag, visits)
+        self.emission_ = np.ascontiguousarray(self._mean(emissions.weights, emissions.lag, visits).T)
+        self.transition_ = self._mean(*transitions, visits)
         self.mistakes_ = mistakes
         self.feature_names_ = names
         self.label_names_ = labels
 
     def _fit_dual(self, gram: GramOperator, labels: Labels) -> None:
         check_square(gram)
-        found, names = encode_labels(gram, labels)
-        codes, layout, n = found.astype(np.int32), gram.layout.rows, len(names)
+        wide_codes, names = encode_labels(gram, labels)
+        codes, layout, n = wide_codes.astype(np.int32), gram.layout.rows, len(names)
         is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
-        scores, dual, dual_lag = (np.zeros((len(codes), n)) for _ in range(3))
+        weights, lag, scores = (np.zeros((len(codes), n)) for _ in range(3))
         sizes = np.zeros(len(codes))
-        transition, transition_lag = np.zeros((n, n)), np.zeros((n, n))
-        best, back, guess = _work(len(codes), int(layout.lengths.max()), n)
+        transitions = Transitions(np.zeros((n, n)), np.zeros((n, n)))
+        decoder = Decoder.of(layout.block_rows, int(layout.lengths.max()), n)
         mistakes: list[int] = []
         visits = 0
         while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
             mistakes.append(0)
             for block in range(layout.n_blocks):
                 rows, structures = layout.rows(block), layout.structures(block)
-                change = np.zeros((rows.stop - rows.start, n))
                 starts = layout.structure_starts[structures.start : structures.stop + 1] - rows.start
-                wrong = dual_block(
-                    np.ascontiguousarray(gram.tile(block, block), np.float64),
-                    codes[rows],
-                    starts,
-                    is_used[structures].astype(np.int32),
-                    scores[rows],
-                    sizes[rows],
-                    change,
-                    dual[rows],
-                    dual_lag[rows],
-                    transition,
-                    transition_lag,
-                    visits,
-                    best,
-                    back,
-                    guess[rows],
-                )
+                chains = Chains(codes[rows], starts, is_used[structures].astype(np.int32))
+                change = np.zeros((rows.stop - rows.start, n))
+                dual = DualWeights(weights[rows], lag[rows], sizes[rows], scores[rows], change)
+                tile = np.ascontiguousarray(gram.tile(block, block), np.float64)
+                wrong = dual_block(tile, chains, dual, transitions, decoder, visits)
                 mistakes[-1] += wrong
                 visits += int(is_used[structures].sum())
                 if wrong:
                     _push(gram, block, change, scores, sizes)
         total = int(self.rounds) * int(is_used.sum())
-        self.dual_ = self._mean(dual, dual_lag, total)
-        self.transition_ = self._mean(transition, transition_lag, total)
+        self.dual_ = self._mean(weights, lag, total)
+        self.transition_ = self._mean(*transitions, total)
         self.mistakes_ = mistakes
         self.label_names_ = names
 
@@ -202,11 +189,6 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
                 f"HiddenMarkovPerceptron(dual={self.dual}) reads {wanted}, but was given {given}; "
                 f"use dual={not self.dual} for {given}"
             )
-
-
-def _work(n_positions: int, longest: int, n_labels: int) -> tuple[Floats, Any, Any]:
-    """Work space of the decoder: best scores, back pointers, guesses."""
-    return np.empty((2, n_labels)), np.empty((longest, n_labels), np.int32), np.zeros(n_positions, np.int32)
 
 
 def _push(gram: GramOperator, block: int, change: Floats, scores: Floats, sizes: Floats) -> None:

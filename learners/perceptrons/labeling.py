@@ -125,7 +125,7 @@ class LabelingPerceptron(SharedPassLearner):
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
 
     def _finish(self, gram: GramOperator, names: tuple[str, ...], training: Training, mistakes: list[int]) -> Self:
-        self.alpha_ = training.alpha.copy()
+        self.alpha_ = training.weights.alpha.copy()
         self.average_alpha_ = training.average(int(self.rounds))
         self.mistakes_ = list(mistakes)
         self.rounds_run_ = len(mistakes)

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from gramline.kernels._jit import jit
-from gramline.learners.arrays import Counts, Floats
+from gramline.learners.arrays import Counts, Floats, Indices, Mask, Tile, WideCodes
 from gramline.learners.chains.ties import TIE
+
+
+class Given(NamedTuple):
+    """What the rows of a problem know beforehand."""
+
+    gold: WideCodes  # negative where missing, shape (n,)
+    prior: Floats  # shape (n, n_labels); (n, 0) when uniform
+    label_kernel: Floats  # shape (n_labels, n_labels); (0, 0) for the identity
+
+
+class Weights(NamedTuple):
+    """What a visit updates in place."""
+
+    sums: Floats  # (G W ky)^T without the uniform factor, shape (n_labels, n)
+    magnitudes: Floats  # shape (n,)
+    alpha: Counts  # A, shape (n, n_labels)
+    lag: Counts  # sum over updates of (visit - 1) * update, shape (n, n_labels)
+
+
+class Mistakes(NamedTuple):
+    """What a visit to a block fills: which positions were wrong, and the rows of delta(W ky) of those."""
+
+    change: Floats  # shape (n, n_labels)
+    is_wrong: Mask  # shape (n,)
 
 
 @jit
@@ -36,26 +57,14 @@ def best_label(sums: Floats, position: int, prior: Floats, magnitude: float) -> 
 
 
 @jit
-def visit_block(
-    tile: NDArray[Any],
-    gold: Counts,
-    prior: Floats,
-    label_kernel: Floats,
-    sums: Floats,
-    magnitudes: Floats,
-    alpha: Counts,
-    lag: Counts,
-    change: Floats,
-    is_wrong: NDArray[np.bool_],
-    visit: int,
-) -> int:
-    """Visit every labeled position of the block in order, updating at once; returns the number of visits so far.
+def visit_block(tile: Tile, given: Given, weights: Weights, mistakes: Mistakes, visit: int) -> int:
+    """Visit every labeled position of a block in order, updating at once; returns the number of visits so far.
 
-    tile (n, n) is G of the block, C-contiguous, any float dtype; gold (n,) are label codes, negative where missing;
-    prior (n, n_labels), or (n, 0) when uniform; label_kernel (n_labels, n_labels), or (0, 0) for the identity.
-    Updated in place: sums (n_labels, n) = (G W ky)^T, magnitudes (n,), alpha and lag (n, n_labels).
-    Filled: change (n, n_labels), the rows of delta(W ky); is_wrong (n,), the positions that have one.
+    `tile` (n, n) is G of the block, C-contiguous; `given`, `weights` and `mistakes` are those of its rows.
     """
+    gold, prior, label_kernel = given
+    sums, magnitudes, alpha, lag = weights
+    change, is_wrong = mistakes
     n, n_labels = len(gold), sums.shape[0]
     is_uniform, is_identity = prior.shape[1] == 0, label_kernel.shape[0] == 0
     for position in range(n):
@@ -94,7 +103,7 @@ def visit_block(
 
 
 @jit
-def gather_columns(tile: NDArray[Any], columns: Counts, out: Floats) -> None:
+def gather_columns(tile: Tile, columns: Indices, out: Floats) -> None:
     """out = tile[:, columns] as float64, row by row: NumPy gathers down the columns, several times slower."""
     for row in range(tile.shape[0]):
         source, target = tile[row], out[row]

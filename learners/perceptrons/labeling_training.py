@@ -10,78 +10,63 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramline.learners.arrays import Matrix, WideCodes
+from gramline.learners.arrays import Indices, Matrix, Tile, WideCodes
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.perceptrons.labeling_loops import gather_columns, visit_block
-
-Tile = NDArray[np.floating]
+from gramline.learners.perceptrons.labeling_loops import Given, Mistakes, Weights, gather_columns, visit_block
 
 
 @dataclass
 class Training:
-    """Everything the rounds of one problem carry along; the sums are kept for all rows."""
+    """Everything the rounds of one problem carry along, for all rows."""
 
-    gold: WideCodes  # shape (n_rows,), negative where missing
-    prior: Matrix  # shape (n_rows, n_labels); (n_rows, 0) when uniform
-    label_kernel: Matrix  # shape (n_labels, n_labels); (0, 0) for the identity
-    sums: Matrix  # (G W ky)^T without the uniform factor, shape (n_labels, n_rows)
-    magnitudes: Matrix  # shape (n_rows,)
-    alpha: NDArray[np.int64]  # A, shape (n_rows, n_labels)
-    lag: NDArray[np.int64]  # sum over updates of (visit - 1) * update, shape (n_rows, n_labels)
+    given: Given
+    weights: Weights
     visit: int = 0
 
     @classmethod
     def start(cls, gram: GramOperator, gold: WideCodes, n_labels: int) -> Training:
         n_rows = gram.shape[0]
-        return cls(
+        given = Given(
             gold=gold,
             prior=np.zeros((n_rows, 0)) if gram.row_prior is None else np.ascontiguousarray(gram.row_prior),
             label_kernel=np.zeros((0, 0)) if gram.label_kernel is None else np.ascontiguousarray(gram.label_kernel),
+        )
+        weights = Weights(
             sums=np.zeros((n_labels, n_rows)),
             magnitudes=np.zeros(n_rows),
             alpha=np.zeros((n_rows, n_labels), np.int64),
             lag=np.zeros((n_rows, n_labels), np.int64),
         )
+        return cls(given, weights)
 
     @property
     def n_visits(self) -> int:
         """Visits of one round."""
-        return int(np.count_nonzero(self.gold >= 0))
+        return int(np.count_nonzero(self.given.gold >= 0))
 
     def average(self, rounds: int) -> Matrix:
         """Mean of A after each visit of `rounds` rounds; rounds not run for lack of mistakes count as well."""
-        return self.alpha - self.lag / (rounds * self.n_visits)
+        return self.weights.alpha - self.weights.lag / (rounds * self.n_visits)
 
-    def visit_block(self, rows: slice, tile: Tile) -> tuple[NDArray[np.int64], Matrix]:
+    def visit_block(self, rows: slice, tile: Tile) -> tuple[Indices, Matrix]:
         """The sequential pass inside the diagonal tile: (mistaken positions, their rows of delta(W ky))."""
-        n, n_labels = len(tile), len(self.sums)
-        sums = np.ascontiguousarray(self.sums[:, rows])
-        change = np.zeros((n, n_labels))
-        is_wrong = np.zeros(n, np.bool_)
-        self.visit = visit_block(
-            tile,
-            self.gold[rows],
-            self.prior[rows],
-            self.label_kernel,
-            sums,
-            self.magnitudes[rows],
-            self.alpha[rows],
-            self.lag[rows],
-            change,
-            is_wrong,
-            self.visit,
-        )
-        self.sums[:, rows] = sums
-        wrong = np.flatnonzero(is_wrong)
-        return wrong, change[wrong]
+        n, n_labels = len(tile), len(self.weights.sums)
+        gold, prior, label_kernel = self.given
+        sums, magnitudes, alpha, lag = self.weights
+        own = Weights(np.ascontiguousarray(sums[:, rows]), magnitudes[rows], alpha[rows], lag[rows])
+        mistakes = Mistakes(np.zeros((n, n_labels)), np.zeros(n, np.bool_))
+        self.visit = visit_block(tile, Given(gold[rows], prior[rows], label_kernel), own, mistakes, self.visit)
+        sums[:, rows] = own.sums
+        wrong = np.flatnonzero(mistakes.is_wrong)
+        return wrong, mistakes.change[wrong]
 
     def check(self) -> None:
-        if not np.isfinite(self.magnitudes).all():
-            row = int(np.flatnonzero(~np.isfinite(self.magnitudes))[0])
+        is_finite = np.isfinite(self.weights.magnitudes)
+        if not is_finite.all():
+            row = int(np.flatnonzero(~is_finite)[0])
             raise LearnerError(f"the scores of row {row} leave the range of float64; lower c of the kernel")
 
 
@@ -113,10 +98,10 @@ class _Updates:
     def __init__(self, rows: slice) -> None:
         self.rows = rows
         self.problems: list[Training] = []
-        self._wrong: list[NDArray[np.int64]] = []
+        self._wrong: list[Indices] = []
         self._change: list[Matrix] = []
 
-    def add(self, problem: Training, wrong: NDArray[np.int64], change: Matrix) -> None:
+    def add(self, problem: Training, wrong: Indices, change: Matrix) -> None:
         self.problems.append(problem)
         self._wrong.append(wrong)
         self._change.append(change)
@@ -137,15 +122,15 @@ class _Updates:
         for other, tile in gram.column_blocks(block, others):
             columns = _columns(tile, wrong)
             rows = layout.rows(other)
-            with np.errstate(over="ignore", invalid="ignore"):  # told at the end of the round, with the row
+            with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of the round, with the row
                 sums = steps @ columns
                 magnitudes = largest @ np.abs(columns)
                 for k, (problem, labels) in enumerate(zip(self.problems, touched, strict=True)):
-                    problem.sums[labels, rows] += sums[ends[k] - len(labels) : ends[k]]
-                    problem.magnitudes[rows] += magnitudes[k]
+                    problem.weights.sums[labels, rows] += sums[ends[k] - len(labels) : ends[k]]
+                    problem.weights.magnitudes[rows] += magnitudes[k]
 
 
-def _columns(tile: Tile, wrong: NDArray[np.int64]) -> Matrix:
+def _columns(tile: Tile, wrong: Indices) -> Matrix:
     """tile[:, wrong]^T as float64, gathered along the contiguous axis: a mirrored tile is a transposed view."""
     if tile.flags.f_contiguous:
         return tile.T[wrong].astype(np.float64, copy=False)

@@ -47,13 +47,11 @@ def test_rounding_breaks_no_tie():
 def test_interpreted_equals_compiled():
     scores, transition, starts = chains(3, [3, 0, 4], 3)
     path, totals = viterbi(scores, transition, starts)
-    again, sums = np.empty_like(path), np.zeros_like(totals)
+    again, third, sums = module.Decoder.of(7, 4, 3), module.Decoder.of(7, 4, 3), np.zeros_like(totals)
     module._decode_all.py_func(scores, transition, np.zeros(3), starts, again, sums)
-    best, back = np.empty((2, 3)), np.empty((7, 3), np.int32)
-    third = np.empty_like(path)
     for s in range(3):
-        module.decode_chain.py_func(scores, transition, 0.0, starts[s], starts[s + 1], best, back, third)
-    assert path.tolist() == again.tolist() == third.tolist()
+        module.decode_chain.py_func(scores, transition, 0.0, starts[s], starts[s + 1], third)
+    assert path.tolist() == again.path.tolist() == third.path.tolist()
     assert_close(totals, sums)
 
 

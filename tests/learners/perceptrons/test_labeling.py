@@ -13,7 +13,14 @@ from tolerances import assert_close
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
-from gramline.learners.perceptrons.labeling_loops import best_label, gather_columns, visit_block
+from gramline.learners.perceptrons.labeling_loops import (
+    Given,
+    Mistakes,
+    Weights,
+    best_label,
+    gather_columns,
+    visit_block,
+)
 
 
 class CountingGram(DenseGram):
@@ -180,15 +187,9 @@ def test_float32_tiles_are_accumulated_in_float64() -> None:
     sums = np.zeros((2, 3))
     visit_block(
         large,
-        np.array([1, 1, -1]),
-        np.zeros((3, 0)),
-        np.zeros((0, 0)),
-        sums,
-        np.zeros(3),
-        np.zeros((3, 2), np.int64),
-        np.zeros((3, 2), np.int64),
-        np.zeros((3, 2)),
-        np.zeros(3, bool),
+        Given(np.array([1, 1, -1]), np.zeros((3, 0)), np.zeros((0, 0))),
+        Weights(sums, np.zeros(3), np.zeros((3, 2), np.int64), np.zeros((3, 2), np.int64)),
+        Mistakes(np.zeros((3, 2)), np.zeros(3, bool)),
         0,
     )
     assert sums[1].tolist() == [1.0, 2.0**25, 1.0]
@@ -200,19 +201,16 @@ def test_compiled_equals_interpreted(is_general: bool) -> None:
     n, n_labels = len(problem.gold), len(problem.names)
     results = []
     for function in (visit_block, visit_block.py_func):  # type: ignore[attr-defined]
-        state = [np.zeros((n_labels, n)), np.zeros(n), np.zeros((n, n_labels), int), np.zeros((n, n_labels), int)]
-        change, is_wrong = np.zeros((n, n_labels)), np.zeros(n, bool)
-        visits = function(
-            problem.gram.astype(float),
+        given = Given(
             np.array([-1 if code is None else code for code in problem.gold]),
             np.zeros((n, 0)) if problem.prior is None else problem.prior / 10,
             np.zeros((0, 0)) if problem.label_kernel is None else problem.label_kernel.astype(float),
-            *state,
-            change,
-            is_wrong,
-            0,
         )
-        results.append([*(array.tolist() for array in state), change.tolist(), is_wrong.tolist(), visits])
+        whole = (np.zeros((n, n_labels), int) for _ in range(2))
+        weights = Weights(np.zeros((n_labels, n)), np.zeros(n), *whole)
+        mistakes = Mistakes(np.zeros((n, n_labels)), np.zeros(n, bool))
+        visits = function(problem.gram.astype(float), given, weights, mistakes, 0)
+        results.append([*(array.tolist() for array in (*weights, *mistakes)), visits])
     assert results[0] == results[1]
     assert any(results[0][5])
     sums = np.array([[1.0], [1.0 + 1e-13], [0.5]])
