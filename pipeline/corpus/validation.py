@@ -55,12 +55,7 @@ def check(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> None:
     _check_features(flat)
     check_labels(flat, label_names)
     if flat.link_indptr is not None and flat.links is not None:
-        what = "edge" if kind == "dags" else "child"
-        sources, targets = checked_targets(flat.starts, flat.link_indptr, flat.links, what)
-        if kind == "dags":
-            check_acyclic(flat.starts, sources, targets)
-        else:
-            check_forest(flat.starts, sources, targets)
+        check_links(flat.starts, flat.link_indptr, flat.links, kind)
 
 
 def check_labels(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
@@ -115,8 +110,9 @@ def _check_prior(flat: FlatCorpus, prior: Floats, label_names: tuple[str, ...]) 
         )
 
 
-def checked_targets(starts: Offsets, indptr: Offsets, targets: Ints, what: str) -> tuple[Offsets, Offsets]:
-    """Flat positions at both ends of every link."""
+def check_links(starts: Offsets, indptr: Offsets, targets: Ints, kind: str) -> None:
+    """Links stay in their structure and make no cycle; a node of a tree has one parent at most."""
+    is_graph = kind == "dags"
     sources = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
     lengths = np.diff(starts)
     structures = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[sources]
@@ -124,14 +120,14 @@ def checked_targets(starts: Offsets, indptr: Offsets, targets: Ints, what: str) 
     if outside.size:
         entry = int(outside[0])
         raise CorpusError(
-            f"the {what} index {targets[entry]} is out of range",
+            f"the {'edge' if is_graph else 'child'} index {targets[entry]} is out of range",
             advice=f"the structure has {lengths[structures[entry]]} positions, counted from 0",
             **place(starts, int(sources[entry])),
         )
-    return sources, starts[structures] + targets
+    (_check_acyclic if is_graph else _check_forest)(starts, sources, starts[structures] + targets)
 
 
-def check_forest(starts: Offsets, sources: Offsets, targets: Offsets) -> None:
+def _check_forest(starts: Offsets, sources: Offsets, targets: Offsets) -> None:
     n_positions = int(starts[-1])
     parents = np.bincount(targets, minlength=n_positions)
     if (shared := np.flatnonzero(parents > 1)).size:
@@ -146,7 +142,7 @@ def check_forest(starts: Offsets, sources: Offsets, targets: Offsets) -> None:
         raise CorpusError(problem, advice="a tree has no cycle", **place(starts, int(circling[0])))
 
 
-def check_acyclic(starts: Offsets, sources: Offsets, targets: Offsets) -> None:
+def _check_acyclic(starts: Offsets, sources: Offsets, targets: Offsets) -> None:
     if (loops := np.flatnonzero(sources == targets)).size:
         where = place(starts, int(sources[loops[0]]))
         raise CorpusError("the node has an edge to itself", advice="remove the cycle", **where)

@@ -12,7 +12,7 @@ from gramline.kernels.packing import Packed
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
 from gramline.learners.perceptrons.ranking import RankingPerceptron
-from gramline.pipeline.corpus.packed_checks import check_codes, check_offsets
+from gramline.pipeline.corpus.packed import check_codes, check_offsets
 
 # What reading a damaged description raises besides our own errors.
 UNREADABLE = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
