@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gramline.pipeline.candidates.grammar import Grammar, Tree, words
+from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.candidates.parser import Parsed, ParseOutcome, Parser
 from gramline.pipeline.candidates.score import constituents, sentence_score
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.parses import Tree, words
 from gramline.pipeline.errors import InputError
 
 

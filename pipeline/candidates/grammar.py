@@ -13,44 +13,66 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.pipeline.candidates.lexicon import Lexicon
+from gramline.pipeline.candidates.chart_loops import Rules
+from gramline.pipeline.corpus.parses import Tree, is_preterminal, nodes
 from gramline.pipeline.errors import InputError
-
-Tree = list[Any]
 
 INTERMEDIATE = "\x00"  # first character of symbols that are not in the treebank; never part of a label
 WORD = "\x01"  # first character of the stand-in tag of a word that has sisters
 
 
-def nodes(tree: Tree) -> Iterator[Tree]:
-    """All nodes, parents before children, left to right."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(child for child in reversed(node[1:]) if not isinstance(child, str))
+def signatures(word: str) -> tuple[str, ...]:
+    """Spelling classes of a word, finest first; the last one holds every word."""
+    shape = ""
+    if word[:1].isupper():
+        shape += "C"
+    if any(character.isdigit() for character in word):
+        shape += "D"
+    if "-" in word:
+        shape += "H"
+    coarse = f"unknown/{shape}"
+    return (f"{coarse}/{word[-3:].lower()}", f"{coarse}/{word[-1:].lower()}", coarse, "unknown")
 
 
-def is_preterminal(node: Tree) -> bool:
-    return len(node) == 2 and isinstance(node[1], str)
+@dataclass(frozen=True)
+class Lexicon:
+    """log P(word | tag) = log count(tag, word) / count(tag); rare words count as their spelling."""
 
+    known: dict[str, dict[str, float]]  # word -> tag -> log probability
+    spelled: dict[str, dict[str, float]]  # signature -> tag -> log probability
 
-def words(tree: Tree) -> list[str]:
-    """The sentence of a tree."""
-    found: list[str] = []
-    waiting: list[Tree | str] = [tree]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            found.append(item)
-        else:
-            waiting.extend(reversed(item[1:]))
-    return found
+    @classmethod
+    def of(cls, tagged: Iterable[tuple[str, str]], rare: int = 1) -> Lexicon:
+        """From (tag, word) occurrences."""
+        pairs = Counter(tagged)
+        tags: Counter[str] = Counter()
+        words: Counter[str] = Counter()
+        for (tag, word), count in pairs.items():
+            tags[tag] += count
+            words[word] += count
+        known: dict[str, dict[str, float]] = defaultdict(dict)
+        classes: Counter[tuple[str, str]] = Counter()
+        for (tag, word), count in pairs.items():
+            if words[word] > rare:
+                known[word][tag] = math.log(count / tags[tag])
+            else:
+                classes.update({(tag, signature): count for signature in signatures(word)})
+        spelled: dict[str, dict[str, float]] = defaultdict(dict)
+        for (tag, signature), count in classes.items():
+            spelled[signature][tag] = math.log(count / tags[tag])
+        if not spelled:  # every word was seen often: any tag may take an unknown word, once in its count
+            spelled["unknown"] = {tag: -math.log(count + 1) for tag, count in tags.items()}
+        return cls(dict(known), dict(spelled))
+
+    def tags(self, word: str) -> dict[str, float]:
+        """Possible tags of a word with their log probabilities; never empty."""
+        if word in self.known:
+            return self.known[word]
+        return next(self.spelled[signature] for signature in signatures(word) if signature in self.spelled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,22 +143,20 @@ class Grammar:
         )
 
     @cached_property
-    def left_starts(self) -> NDArray[np.int64]:
-        """Rules with left child B are left_starts[B]:left_starts[B + 1]."""
-        return np.searchsorted(self.binary[:, 1], np.arange(len(self.symbols) + 1))
-
-    @cached_property
-    def by_parent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(order, starts): rules with parent A are order[starts[A]:starts[A + 1]]."""
-        order = np.argsort(self.binary[:, 0], kind="stable")
-        return order, np.searchsorted(self.binary[order, 0], np.arange(len(self.symbols) + 1))
+    def rules(self) -> Rules:
+        """The binary rules as the loops read them."""
+        symbols = np.arange(len(self.symbols) + 1)
+        by_parent = np.argsort(self.binary[:, 0], kind="stable")
+        left_starts = np.searchsorted(self.binary[:, 1], symbols)
+        parent_starts = np.searchsorted(self.binary[by_parent, 0], symbols)
+        return Rules(self.binary, self.binary_scores, left_starts, by_parent, parent_starts)
 
     def unary_parents(self) -> dict[int, list[tuple[int, float]]]:
         """child -> [(parent, log probability)]."""
-        found: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        parents: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for (parent, child), score in zip(self.unary.tolist(), self.unary_scores.tolist(), strict=True):
-            found[child].append((parent, score))
-        return found
+            parents[child].append((parent, score))
+        return parents
 
 
 def _shared(table: dict[str, dict[str, float]], shares: dict[str, float]) -> dict[str, dict[str, float]]:

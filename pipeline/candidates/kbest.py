@@ -1,4 +1,4 @@
-"""The n best derivations of a filled chart, found lazily: only what the next best one needs is ever expanded.
+"""The n best derivations of a filled chart, state lazily: only what the next best one needs is ever expanded.
 
 A node is (i, j, symbol, is_upper). An upper node is entered by a unary chain from a lower node of the same span, a
 lower node by a word or by a binary rule from two upper nodes. Every node keeps its derivations, best first,
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramline.pipeline.candidates.chart_loops import incoming
-from gramline.pipeline.candidates.grammar import INTERMEDIATE, WORD, Grammar, Tree
-from gramline.pipeline.candidates.unary_chains import UnaryChains
+from gramline.pipeline.candidates.chart_loops import BestChains, Chart, Ways, incoming
+from gramline.pipeline.candidates.grammar import INTERMEDIATE, WORD, Grammar
+from gramline.pipeline.corpus.parses import Tree
 
 Node = tuple[int, int, int, bool]
 
@@ -30,13 +30,51 @@ class Edge(NamedTuple):
     chain: tuple[int, ...] = ()  # unary symbols below the node, down to its part
 
 
+@dataclass(frozen=True)
+class UnaryChains:
+    """chains[A][B] = [(log probability, symbols below A down to B)], best first; the empty chain is A itself.
+
+    A chain may visit a symbol twice: such trees have a probability like any other. The k best chains to A use only
+    the k best chains to the symbol before, so a best-first walk that leaves each pair after k visits is exact.
+    """
+
+    chains: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]]
+
+    @classmethod
+    def of(cls, grammar: Grammar, k: int) -> UnaryChains:
+        """The k best chains of every pair of symbols."""
+        parents = grammar.unary_parents()
+        chains: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]] = {}
+        for bottom in parents:
+            heap: list[tuple[float, tuple[int, ...]]] = [(0.0, (bottom,))]
+            while heap:
+                cost, path = heapq.heappop(heap)
+                best = chains.setdefault(path[0], {}).setdefault(bottom, [])
+                if len(best) == k:
+                    continue
+                best.append((-cost, path[1:]))
+                for parent, score in parents.get(path[0], ()):
+                    heapq.heappush(heap, (cost - score, (parent, *path)))
+        return cls(chains)
+
+    @cached_property
+    def best(self) -> BestChains:
+        """The best chain of every pair."""
+        rows = [(a, b, chains[0][0]) for a, below in self.chains.items() for b, chains in below.items()]
+        return BestChains(
+            np.array([row[0] for row in rows], np.int64),
+            np.array([row[1] for row in rows], np.int64),
+            np.array([row[2] for row in rows], np.float64),
+        )
+
+
 class OutOfTimeError(Exception):
     """The time given for one sentence is over."""
 
 
 @dataclass
-class _Found:
-    """What is known of one node."""
+class _Derivations:
+    """The derivations of one node that are known, and the candidates for the next one."""
 
     derivations: list[tuple[float, Edge, tuple[int, ...]]] = field(default_factory=list)  # score, edge, ranks of parts
     heap: list[tuple[float, Edge, tuple[int, ...]]] = field(default_factory=list)  # minus score, edge, ranks
@@ -46,29 +84,22 @@ class _Found:
 
 
 class LazyDerivations:
-    """Derivations of one sentence from the chart's best scores."""
+    """The derivations of one sentence from the best scores of its chart."""
 
     def __init__(
-        self,
-        grammar: Grammar,
-        chains: UnaryChains,
-        sentence: list[str],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-        deadline: float,
+        self, grammar: Grammar, chains: UnaryChains, sentence: list[str], chart: Chart, deadline: float
     ) -> None:
-        self._grammar, self._chains, self._sentence = grammar, chains, sentence
-        self._lower, self._upper = lower, upper
+        self._grammar, self._chains, self._sentence, self._chart = grammar, chains, sentence, chart
         self._n = len(sentence)
         self._deadline = deadline
-        self._nodes: dict[Node, _Found] = {}
+        self._nodes: dict[Node, _Derivations] = {}
 
     def best(self, n: int) -> list[tuple[float, Tree]]:
         """Up to n (log probability, tree) pairs, best first, over all root symbols."""
         roots: list[tuple[float, Tree]] = []
         for symbol, score in self._grammar.roots.items():
             node = (0, self._n, symbol, True)
-            if self._upper[self._cell(node), symbol] == -np.inf:
+            if self._score(node) == -np.inf:
                 continue
             self._ensure(node, n - 1)
             for rank, (value, _, _) in enumerate(self._nodes[node].derivations[:n]):
@@ -79,7 +110,7 @@ class LazyDerivations:
         return node[0] * (self._n + 1) + node[1]
 
     def _score(self, node: Node) -> float:
-        table = self._upper if node[3] else self._lower
+        table = self._chart.upper if node[3] else self._chart.lower
         return float(table[self._cell(node), node[2]])
 
     def _ensure(self, node: Node, rank: int) -> None:
@@ -87,23 +118,23 @@ class LazyDerivations:
         waiting = [(node, rank)]
         while waiting:
             node, rank = waiting[-1]
-            found = self._nodes.get(node)
-            if found is None:
+            state = self._nodes.get(node)
+            if state is None:
                 if monotonic() > self._deadline:
                     raise OutOfTimeError
-                found = self._nodes[node] = self._opened(node)
-            if found.exhausted or len(found.derivations) > rank:
+                state = self._nodes[node] = self._opened(node)
+            if state.exhausted or len(state.derivations) > rank:
                 waiting.pop()
-            elif found.expanded < len(found.derivations):
-                if needed := self._missing_parts(*found.derivations[found.expanded][1:]):
+            elif state.expanded < len(state.derivations):
+                if needed := self._missing_parts(*state.derivations[state.expanded][1:]):
                     waiting.extend(needed)
                 else:
-                    self._expand(found)
-            elif found.heap:
-                cost, edge, ranks = heapq.heappop(found.heap)
-                found.derivations.append((-cost, edge, ranks))
+                    self._expand(state)
+            elif state.heap:
+                cost, edge, ranks = heapq.heappop(state.heap)
+                state.derivations.append((-cost, edge, ranks))
             else:
-                found.exhausted = True
+                state.exhausted = True
 
     def _missing_parts(self, edge: Edge, ranks: tuple[int, ...]) -> list[tuple[Node, int]]:
         """Next derivations of the parts that are not known yet."""
@@ -114,29 +145,29 @@ class LazyDerivations:
                 needed.append((part, rank + 1))
         return needed
 
-    def _expand(self, found: _Found) -> None:
-        _, edge, ranks = found.derivations[found.expanded]
-        found.expanded += 1
+    def _expand(self, state: _Derivations) -> None:
+        _, edge, ranks = state.derivations[state.expanded]
+        state.expanded += 1
         for k, part in enumerate(edge.parts):
             following = (*ranks[:k], ranks[k] + 1, *ranks[k + 1 :])
             if len(self._nodes[part].derivations) > following[k]:
-                self._push(found, edge, following)
+                self._push(state, edge, following)
 
-    def _push(self, found: _Found, edge: Edge, ranks: tuple[int, ...]) -> None:
-        if (edge, ranks) in found.seen:
+    def _push(self, state: _Derivations, edge: Edge, ranks: tuple[int, ...]) -> None:
+        if (edge, ranks) in state.seen:
             return
-        found.seen.add((edge, ranks))
+        state.seen.add((edge, ranks))
         total = edge.score
         for part, rank in zip(edge.parts, ranks, strict=True):
             total += self._score(part) if rank == 0 else self._nodes[part].derivations[rank][0]
-        heapq.heappush(found.heap, (-total, edge, ranks))
+        heapq.heappush(state.heap, (-total, edge, ranks))
 
-    def _opened(self, node: Node) -> _Found:
+    def _opened(self, node: Node) -> _Derivations:
         """A node with every way into it as a candidate, each with the best derivations of its parts."""
-        found = _Found()
+        state = _Derivations()
         for edge in self._ways_up(node) if node[3] else self._ways_in(node):
-            self._push(found, edge, (0,) * len(edge.parts))
-        return found
+            self._push(state, edge, (0,) * len(edge.parts))
+        return state
 
     def _ways_up(self, node: Node) -> list[Edge]:
         i, j, symbol, _ = node
@@ -152,17 +183,15 @@ class LazyDerivations:
         i, j, symbol, _ = node
         if j == i + 1:
             return [Edge((), self._score(node))]
-        grammar = self._grammar
-        order, starts = grammar.by_parent
-        size = max(1, int(starts[symbol + 1] - starts[symbol]) * (j - i - 1))
-        splits, which, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-        rules = (grammar.binary, grammar.binary_scores, order, starts)
-        count = incoming(i, j, self._n, symbol, self._upper, *rules, splits, which, values)
-        ways: list[Edge] = []
-        for m, r in zip(splits[:count].tolist(), which[:count].tolist(), strict=True):
-            left, right = int(grammar.binary[r, 1]), int(grammar.binary[r, 2])
-            ways.append(Edge(((i, m, left, True), (m, j, right, True)), float(grammar.binary_scores[r])))
-        return ways
+        rules = self._grammar.rules
+        size = max(1, int(rules.parent_starts[symbol + 1] - rules.parent_starts[symbol]) * (j - i - 1))
+        ways = Ways(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size))
+        count = incoming(i, j, symbol, self._chart, rules, ways)
+        edges: list[Edge] = []
+        for m, r in zip(ways.splits[:count].tolist(), ways.rules[:count].tolist(), strict=True):
+            _, left, right = rules.symbols[r].tolist()
+            edges.append(Edge(((i, m, left, True), (m, j, right, True)), float(rules.scores[r])))
+        return edges
 
     def _tree(self, node: Node, rank: int) -> Tree:
         """The derivation as a nested list: unary chains written out, intermediate symbols and stand-in tags gone."""

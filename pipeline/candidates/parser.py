@@ -8,15 +8,11 @@ from time import monotonic
 
 import numpy as np
 
-from gramline.kernels.packing import Floats, Ints, Offsets
-from gramline.pipeline.candidates.chart_loops import fill_width
-from gramline.pipeline.candidates.grammar import Grammar, Tree
-from gramline.pipeline.candidates.kbest import LazyDerivations, OutOfTimeError
-from gramline.pipeline.candidates.unary_chains import UnaryChains
+from gramline.pipeline.candidates.chart_loops import Chart, fill_width
+from gramline.pipeline.candidates.grammar import Grammar
+from gramline.pipeline.candidates.kbest import LazyDerivations, OutOfTimeError, UnaryChains
+from gramline.pipeline.corpus.parses import Tree
 from gramline.pipeline.errors import InputError
-
-# Scores of every span before and after unary chains, its symbols and their number; shape (spans, symbols) but the last.
-Chart = tuple[Floats, Floats, Ints, Offsets]
 
 
 class Parsed(Enum):
@@ -48,7 +44,7 @@ class Parser:
         self.grammar = grammar
         self.n = n
         self._chains = UnaryChains.of(grammar, n)
-        self._fill(1, 0, _chart(0, len(grammar.symbols)))  # compiled here, not in the time of the first sentence
+        self._fill(1, _empty_chart(0, len(grammar.symbols)))  # compiled here, not in the time of the first sentence
 
     def parse(self, sentence: list[str], seconds: float = np.inf) -> ParseOutcome:
         """The n best trees of a sentence, or why there are none."""
@@ -56,31 +52,28 @@ class Parser:
             raise InputError("an empty sentence has no parse; remove it")
         deadline = monotonic() + seconds
         grammar, n = self.grammar, len(sentence)
-        chart = lower, upper, _, _ = _chart(n, len(grammar.symbols))
+        chart = _empty_chart(n, len(grammar.symbols))
         for i, word in enumerate(sentence):
             for tag, score in grammar.lexicon.tags(word).items():
-                lower[i * (n + 1) + i + 1, grammar.codes[tag]] = score
+                chart.lower[i * (n + 1) + i + 1, grammar.codes[tag]] = score
         for width in range(1, n + 1):
             if monotonic() > deadline:
                 return ParseOutcome(Parsed.OUT_OF_TIME)
-            self._fill(width, n, chart)
+            self._fill(width, chart)
         try:
-            found = LazyDerivations(grammar, self._chains, sentence, lower, upper, deadline).best(self.n)
+            best = LazyDerivations(grammar, self._chains, sentence, chart, deadline).best(self.n)
         except OutOfTimeError:
             return ParseOutcome(Parsed.OUT_OF_TIME)
-        if not found:
+        if not best:
             return ParseOutcome(Parsed.NO_PARSE)
-        return ParseOutcome(Parsed.DONE, tuple(tree for _, tree in found), tuple(score for score, _ in found))
+        return ParseOutcome(Parsed.DONE, tuple(tree for _, tree in best), tuple(score for score, _ in best))
 
-    def _fill(self, width: int, n: int, chart: Chart) -> None:
-        """The best scores of all spans of `width` words of `n`."""
-        grammar = self.grammar
-        rules = (grammar.binary, grammar.binary_scores, grammar.left_starts)
-        fill_width(width, n, *chart, *rules, *self._chains.best)
+    def _fill(self, width: int, chart: Chart) -> None:
+        """The best scores of all spans of `width` words."""
+        fill_width(width, chart, self.grammar.rules, self._chains.best)
 
 
-def _chart(n: int, n_symbols: int) -> Chart:
-    """An empty chart over `n` words."""
+def _empty_chart(n: int, n_symbols: int) -> Chart:
     shape = (n * (n + 1) + 1, n_symbols)
     lower, upper = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    return lower, upper, np.zeros(shape, np.int32), np.zeros(shape[0], np.int64)
+    return Chart(n, lower, upper, np.zeros(shape, np.int32), np.zeros(shape[0], np.int64))

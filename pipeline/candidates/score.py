@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from gramline.pipeline.candidates.grammar import Tree, is_preterminal
+from gramline.pipeline.corpus.parses import Tree, is_preterminal
 
 Constituent = tuple[str, int, int]
 

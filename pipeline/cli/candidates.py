@@ -18,7 +18,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 
 if TYPE_CHECKING:
-    from gramline.pipeline.candidates.grammar import Tree
+    from gramline.pipeline.corpus.parses import Tree
 
 LINE_EVERY = 30.0  # seconds between two lines in a log
 

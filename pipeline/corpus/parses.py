@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gramline.pipeline.corpus.textfile import shown
+from gramline.pipeline.corpus.textfile import excerpt
 from gramline.pipeline.errors import CorpusError
 
 Tree = list[Any]  # [label, child, ...]
@@ -49,7 +49,9 @@ def parse_brackets(text: str) -> Iterator[tuple[int, Tree]]:
             else:
                 yield opened_on, node
         elif not stack:
-            raise CorpusError(f"{shown(piece)} is outside of all brackets", advice="a tree begins with '('", line=line)
+            raise CorpusError(
+                f"{excerpt(piece)} is outside of all brackets", advice="a tree begins with '('", line=line
+            )
         else:
             stack[-1].append(piece)
     if stack:
@@ -143,7 +145,7 @@ def bracketed(tree: Tree) -> str:
             continue
         symbol = item if isinstance(item, str) else item[0]
         if not _SYMBOL.fullmatch(symbol):
-            raise CorpusError(f"a bracketed tree cannot hold the symbol {shown(symbol)}", advice="use nested lists")
+            raise CorpusError(f"a bracketed tree cannot hold the symbol {excerpt(symbol)}", advice="use nested lists")
         if isinstance(item, str):
             pieces.append(symbol)
         else:
@@ -164,3 +166,16 @@ def words(tree: Tree) -> list[str]:
         else:
             stack.extend(reversed(item[1:]))
     return found
+
+
+def nodes(tree: Tree) -> Iterator[Tree]:
+    """All nodes, parents before children, left to right."""
+    waiting: list[Tree] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(child for child in reversed(node[1:]) if not isinstance(child, str))
+
+
+def is_preterminal(node: Tree) -> bool:
+    return len(node) == 2 and isinstance(node[1], str)

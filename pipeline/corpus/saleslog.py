@@ -49,8 +49,8 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """One derived sentence in all its shapes."""
+class Derivation:
+    """A sentence of the grammar in all its shapes."""
 
     words: list[str]
     tags: list[str]
@@ -109,7 +109,7 @@ def generate_saleslog(
     return Corpus.assembled(kind, starts, columns, labels, labels=SALESLOG_LABELS)
 
 
-def derive(seed: int, index: int) -> Sentence:
+def derive(seed: int, index: int) -> Derivation:
     """Sentence `index` of a seed, derived from the grammar."""
     draw = random.Random(f"saleslog {seed} {index}").random  # text seeds and random() are the same in every version
     root = Phrase("ROOT", OUTSIDE, "")
@@ -125,7 +125,7 @@ def derive(seed: int, index: int) -> Sentence:
         else:
             phrase.position = len(words)
             words.append(phrase)
-    return Sentence(
+    return Derivation(
         words=[word.word for word in words],
         tags=[word.symbol for word in words],
         labels=[f"{word.slot}.{word.state}" if word.slot else OUTSIDE for word in words],

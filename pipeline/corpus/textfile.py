@@ -14,7 +14,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 LIMIT_BYTES = 1 << 32  # of one text file, all of which is held in memory
 FREE_BYTES, EXPANSION = 1 << 26, 200  # beyond so many bytes, text that gzip made so many times smaller is no text
 PIECE_BYTES = 1 << 22
-SHOWN = 60  # characters of an input that an error repeats
+EXCERPT = 60  # characters of an input that an error repeats
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -59,9 +59,9 @@ def _expanded(content: bytes, source: Path) -> bytes:
     return b"".join(pieces)
 
 
-def shown(text: str) -> str:
+def excerpt(text: str) -> str:
     """An input as an error repeats it: quoted, and not all of it when it is long."""
-    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}... ({len(text):,} characters)"
+    return repr(text) if len(text) <= EXCERPT else f"{text[:EXCERPT]!r}... ({len(text):,} characters)"
 
 
 def located(error: CorpusError, path: str | Path, lines: Sequence[int]) -> CorpusError:

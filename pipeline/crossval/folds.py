@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.pipeline.corpus.textfile import read_lines, shown
+from gramline.pipeline.corpus.textfile import excerpt, read_lines
 from gramline.pipeline.errors import CorpusError, InputError
 
 Held = NDArray[np.int64]
@@ -175,7 +175,7 @@ def from_file(path: str | Path, n_structures: int) -> Folds:
         for entry, structure in enumerate(fold):
             if type(structure) is not int or not 0 <= structure < n_structures:
                 raise InputError(
-                    f"{path}: fold {number}, entry {entry}: {shown(json.dumps(structure))} is not the number of a "
+                    f"{path}: fold {number}, entry {entry}: {excerpt(json.dumps(structure))} is not the number of a "
                     f"structure (0 to {n_structures - 1})"
                 )
     try:

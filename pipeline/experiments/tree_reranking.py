@@ -16,9 +16,10 @@ from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.corpus import CandidateList, outcomes, propose, propose_held_out
-from gramline.pipeline.candidates.grammar import Grammar, Tree
+from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.candidates.score import parse_score
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.parses import Tree
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.experiments.base import ResultTable, Run
 

@@ -15,7 +15,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.links import children_column
 from gramline.pipeline.corpus.readers.columns import ColumnTable
 from gramline.pipeline.corpus.readers.features import observe
-from gramline.pipeline.corpus.textfile import located, read_lines, shown
+from gramline.pipeline.corpus.textfile import excerpt, located, read_lines
 from gramline.pipeline.errors import CorpusError
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
@@ -24,7 +24,7 @@ NO_VALUE = "_"
 
 
 @dataclass
-class Sentence:
+class WordRows:
     """The words of one sentence: rows of ten columns, the line of each, and what its comments say."""
 
     rows: list[list[str]] = field(default_factory=list)
@@ -77,13 +77,13 @@ def read_conllu(
     return corpus if documents is None else corpus.with_column("group", documents)
 
 
-def _sentences(path: str | Path) -> Iterable[Sentence]:
-    current = Sentence()
+def _sentences(path: str | Path) -> Iterable[WordRows]:
+    current = WordRows()
     for number, line in enumerate([*read_lines(path), ""], start=1):
         if not line.strip(" \t"):
             if current.rows:
                 yield current
-            current = Sentence()
+            current = WordRows()
         elif line.startswith("#"):
             name, _, value = line[1:].partition("=")
             current.comments[name.strip()] = value.strip()
@@ -95,7 +95,7 @@ def _sentences(path: str | Path) -> Iterable[Sentence]:
             if "-" in row[0] or "." in row[0]:
                 continue
             if row[0] != str(len(current.rows) + 1):
-                problem = f"word number {shown(row[0])} where {len(current.rows) + 1} was expected"
+                problem = f"word number {excerpt(row[0])} where {len(current.rows) + 1} was expected"
                 raise CorpusError(problem, path=str(path), line=number)
             current.rows.append(row)
             current.lines.append(number)
@@ -125,14 +125,14 @@ def label_keys(path: str | Path) -> list[str]:
     return sorted({item.partition("=")[0] for item in items if "=" in item})
 
 
-def _children(sentence: Sentence, path: str | Path) -> list[list[int]]:
+def _children(sentence: WordRows, path: str | Path) -> list[list[int]]:
     """Children of every word in sentence order."""
     children: list[list[int]] = [[] for _ in sentence.rows]
     for node, (row, line) in enumerate(zip(sentence.rows, sentence.lines, strict=True)):
         head = row[COLUMNS.index("HEAD")]
         if not head.isdecimal() or len(head) > 9 or int(head) > len(sentence.rows):
             raise CorpusError(
-                f"the head {shown(head)} is not the number of a word of this sentence "
+                f"the head {excerpt(head)} is not the number of a word of this sentence "
                 f"(0 for a root, at most {len(sentence.rows)})",
                 path=str(path),
                 line=line,
@@ -142,7 +142,7 @@ def _children(sentence: Sentence, path: str | Path) -> list[list[int]]:
     return children
 
 
-def _documents(sentences: Sequence[Sentence]) -> list[str] | None:
+def _documents(sentences: Sequence[WordRows]) -> list[str] | None:
     """The document of each sentence, from '# newdoc id = ...' comments; None when there are none."""
     documents, current = [], ""
     for sentence in sentences:

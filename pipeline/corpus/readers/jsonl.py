@@ -16,7 +16,7 @@ from gramline.pipeline.corpus.corpus import CONTENT_COLUMNS, Corpus
 from gramline.pipeline.corpus.label_columns import label_columns
 from gramline.pipeline.corpus.links import children_column, edges_column
 from gramline.pipeline.corpus.parses import bracketed
-from gramline.pipeline.corpus.textfile import located, read_lines, shown
+from gramline.pipeline.corpus.textfile import excerpt, located, read_lines
 from gramline.pipeline.corpus.tokens import TokenColumns
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.files import write_then_rename
@@ -87,7 +87,7 @@ def _corpus(records: list[dict[str, Any]], labels: Iterable[str] | None) -> Corp
     for name in dict.fromkeys(key for record in records for key in record if key not in _OWN_KEYS):
         if any("\ud800" <= letter <= "\udfff" for letter in name):
             index = next(number for number, record in enumerate(records) if name in record)
-            problem = f"the key {shown(name)} is not valid Unicode text"
+            problem = f"the key {excerpt(name)} is not valid Unicode text"
             raise CorpusError(problem, advice="repair its encoding", structure=index)
         corpus = corpus.with_column(name, [record.get(name) for record in records])
     return corpus

@@ -20,7 +20,7 @@ from gramline.pipeline.corpus.flat import Names
 from gramline.pipeline.corpus.names import dictionary_array, lists
 from gramline.pipeline.corpus.readers.columns import ColumnTable, encode, shifted
 from gramline.pipeline.corpus.readers.features import feature_column
-from gramline.pipeline.corpus.textfile import read_lines, shown
+from gramline.pipeline.corpus.textfile import excerpt, read_lines
 from gramline.pipeline.errors import CorpusError
 
 FARTHEST = 1000  # rows away; every one of them has names of its own beyond both ends of a sentence
@@ -60,16 +60,16 @@ class FeatureTemplate:
             elif line[0] == "U":
                 rest = _MACRO.sub("", line)
                 if "%" in rest:
-                    problem = f"cannot read the macro in {shown(line)}"
+                    problem = f"cannot read the macro in {excerpt(line)}"
                     raise CorpusError(problem, advice="write %x[row,column]", path=source, line=number)
                 pieces = _MACRO.split(line)
                 macros = tuple(zip(map(_whole, pieces[1::3]), map(_whole, pieces[2::3]), strict=True))
                 if any(abs(row) > FARTHEST or column > FARTHEST for row, column in macros):
-                    problem = f"{shown(line)} reaches farther than {FARTHEST} rows or columns"
+                    problem = f"{excerpt(line)} reaches farther than {FARTHEST} rows or columns"
                     raise CorpusError(problem, path=source, line=number)
                 patterns.append(Pattern(tuple(pieces[::3]), macros))
             else:
-                problem = f"a template line begins with U, B or #, got {shown(line)}"
+                problem = f"a template line begins with U, B or #, got {excerpt(line)}"
                 raise CorpusError(problem, path=source, line=number)
         if not patterns:
             raise CorpusError("the template has no U line, so it gives no features", path=source)

@@ -11,8 +11,9 @@ import pytest
 from oracles.parsing import Rules, parses
 
 from gramline.pipeline.candidates import parser
-from gramline.pipeline.candidates.grammar import Grammar, nodes, words
+from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.candidates.parser import Parsed, Parser
+from gramline.pipeline.corpus.parses import nodes, words
 from gramline.pipeline.errors import InputError
 
 TREEBANK: list[Any] = [
