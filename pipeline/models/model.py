@@ -7,7 +7,7 @@ dropped.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from gramline.kernels.packing import Features, Packable, Packed, PackedSequences
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
+from gramline.learners.kinds import HasProbabilities
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
@@ -78,17 +79,17 @@ class Model:
     def predict(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> list[list[str]]:
         """Labels of every structure."""
         predicted: list[list[str]] = []
-        for (part,) in self._streamed(corpus, block_rows, "predict"):
+        for (part,) in self._streamed(corpus, block_rows, self._labeling.predict):
             predicted.extend(part)
         return predicted
 
     def decision_scores(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
         """Scores of every position (for structure kernels: of every structure) and label."""
-        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, "decision_scores")])
+        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, self._labeling.decision_scores)])
 
     def predict_proba(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
         """Probabilities of the labels at every position, from learners that know them."""
-        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, "predict_proba")])
+        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, self._probabilities)])
 
     def predict_with_proba(
         self, corpus: Packable | Packed, *, block_rows: int | None = None
@@ -96,7 +97,7 @@ class Model:
         """Both, from one look at the new structures."""
         predicted: list[list[str]] = []
         tables: list[Matrix] = []
-        for part, table in self._streamed(corpus, block_rows, "predict", "predict_proba"):
+        for part, table in self._streamed(corpus, block_rows, self._labeling.predict, self._probabilities):
             predicted.extend(part)
             tables.append(table)
         return predicted, np.concatenate(tables)
@@ -113,25 +114,35 @@ class Model:
             columns = new.structures(structures.start, structures.stop)
             yield ComputedGram(self.kernel, self.support, columns, block_rows=block_rows)
 
-    def _streamed(self, corpus: Packable | Packed, block_rows: int | None, *methods: str) -> Iterator[tuple[Any, ...]]:
-        """What methods of the learner say of every block of new structures."""
-        missing = [method for method in methods if not hasattr(self.learner, method)]
-        if missing:
-            what = {"predict_proba": "probabilities", "decision_scores": "scores"}.get(missing[0], missing[0])
-            raise LearnerError(f"{type(self.learner).__name__} cannot tell {what}; a GaussianProcessLabeler can")
+    @property
+    def _labeling(self) -> Any:
+        """The learner as one that labels, from a Gram matrix or from a corpus as it needs it."""
+        return self.learner
+
+    def _probabilities(self, evidence: Any) -> Matrix:
+        if not isinstance(self.learner, HasProbabilities):
+            raise LearnerError(
+                f"{type(self.learner).__name__} cannot tell probabilities", advice="a GaussianProcessLabeler can"
+            )
+        return self.learner.predict_proba(evidence)
+
+    def _streamed(
+        self, corpus: Packable | Packed, block_rows: int | None, *answers: Callable[[Any], Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        """What the learner answers for every block of new structures."""
         self.notes.clear()
         try:
             if self.learner.reads_corpus:
                 packed = self._packed(corpus)
-                yield tuple(getattr(self.learner, method)(packed) for method in methods)
+                yield tuple(answer(packed) for answer in answers)
             else:
                 for cross in self.crosses(corpus, block_rows=block_rows):
-                    yield tuple(getattr(self.learner, method)(cross) for method in methods)
+                    yield tuple(answer(cross) for answer in answers)
                     self.notes.extend(note for note in self.learner.notes() if note not in self.notes)
         except AttributeError as error:
             if error.obj is not self.learner:
                 raise
-            raise LearnerError(f"the learner of this model lacks {error.name!r}; train it again") from None
+            raise LearnerError(f"the learner of this model lacks {error.name!r}", advice="train it again") from None
 
     def _packed(self, corpus: Packable | Packed) -> Packed:
         """The new structures in the model's vocabulary."""

@@ -40,7 +40,9 @@ class Predictions:
                 for text in (token, label):
                     if text is not None and (not text or set(text) & set(" \t\r\n")):
                         raise InputError(
-                            f"structure {number}: {text!r} does not fit into a column; write the predictions as jsonl"
+                            f"{text!r} does not fit into a column",
+                            advice="write the predictions as jsonl",
+                            structure=number,
                         )
                 yield f"{NO_WORD if token is None else token}\t{label}"
             yield ""
@@ -61,16 +63,18 @@ def read_predictions(path: str) -> Predictions:
     try:
         text = Path(path).read_text("utf-8")
     except OSError as error:
-        raise InputError(f"{path}: the predictions cannot be read: {(error.strerror or str(error)).lower()}") from None
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"the predictions cannot be read: {why}", path=path) from None
     except UnicodeDecodeError:
         raise InputError(
-            f"{path}: the predictions are not UTF-8 text; give a model that `gramline fit` wrote, or predictions as "
-            "JSON lines or CoNLL columns"
+            "the predictions are not UTF-8 text",
+            advice="give a model that `gramline fit` wrote, or predictions as JSON lines or CoNLL columns",
+            path=path,
         ) from None
-    found = _from_json(text, path) if text.lstrip().startswith("{") else _from_columns(text, path)
-    if not found.labels:
+    predictions = _from_json(text, path) if text.lstrip().startswith("{") else _from_columns(text, path)
+    if not predictions.labels:
         raise InputError(f"{path} holds no predictions")
-    return found
+    return predictions
 
 
 def _from_json(text: str, path: str) -> Predictions:
@@ -81,10 +85,10 @@ def _from_json(text: str, path: str) -> Predictions:
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: not valid JSON: {error}") from None
+            raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
         labels = record.get("labels") if isinstance(record, dict) else None
         if not isinstance(labels, list) or not all(label is None or isinstance(label, str) for label in labels):
-            raise InputError(f'{path}, line {number}: a prediction is an object with a list of "labels"')
+            raise InputError('a prediction is an object with a list of "labels"', path=path, line=number)
         records.append(record)
     return Predictions(
         [record.get("id") for record in records],
@@ -103,7 +107,7 @@ def _from_columns(text: str, path: str) -> Predictions:
             is_open = False
             continue
         if len(columns) < 2:
-            raise InputError(f"{path}, line {number}: a prediction needs two columns, a token and a label")
+            raise InputError("a prediction needs two columns, a token and a label", path=path, line=number)
         if not is_open:
             tokens.append([])
             labels.append([])

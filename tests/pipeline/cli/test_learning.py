@@ -110,9 +110,9 @@ def test_evaluation_for_people(gramline: Any, model: Path, new: Path) -> None:
     ("text", "said"),
     [
         ("", "holds no predictions"),
-        ("the\n", "line 1: a prediction needs two columns"),
-        ('{"labels": ["D", "N"]}\n{"labels": 3}\n', 'line 2: a prediction is an object with a list of "labels"'),
-        ('{"labels": ["D", "N"]\n', "line 1: not valid JSON"),
+        ("the\n", ":1: a prediction needs two columns"),
+        ('{"labels": ["D", "N"]}\n{"labels": 3}\n', ':2: a prediction is an object with a list of "labels"'),
+        ('{"labels": ["D", "N"]\n', ":1: not valid JSON"),
         ('{"labels": ["D", "N"]}\n', "2 structures"),
         ('{"labels": ["D"]}\n{"labels": ["D", "N", "V", "D", "N"]}\n', "structure 0 has 2 gold labels"),
         ('{"id": "x", "labels": ["D", "N"]}\n', "prediction 0 is for structure 'x'"),
