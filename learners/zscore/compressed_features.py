@@ -1,8 +1,7 @@
 """Sparse features with fewer rows and columns and the same normal equations.
 
 Equal rows (repeated observations) become one row times sqrt(count), equal columns (features that always occur together)
-one column times sqrt(count), and columns that occur in one row only, which are many in text, only add a number to the
-diagonal of F F^T: F F^T ~ R R^T + diag(u). Ridge solutions are unchanged.
+one column times sqrt(count). Ridge solutions are unchanged.
 """
 
 from __future__ import annotations
@@ -21,16 +20,13 @@ Groups = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class CompressedFeatures:
-    """R = `shared` (columns in two rows or more) and U = `lonely` (the others), U U^T = diag(`lonely_squares`)."""
+    """The distinct rows and columns of F, weighted, and which of them every row and column of F is."""
 
-    shared: csr_array
-    lonely: csr_array
-    lonely_squares: Floats  # u, shape (n_groups_of_rows,)
+    distinct: csr_array  # shape (n_groups_of_rows, n_groups_of_columns)
     row_group: Groups  # of every row of F
     row_sizes: Floats
     column_group: Groups  # of every column of F
     column_sizes: Floats
-    is_lonely: NDArray[np.bool_]  # per group of columns
 
     @classmethod
     def of(cls, features: csr_array) -> CompressedFeatures:
@@ -38,15 +34,12 @@ class CompressedFeatures:
         owners = np.repeat(np.arange(n_rows), np.diff(features.indptr))
         values = _mixed(features.data)
         random = np.random.default_rng(0)
-        column_group, first_column, column_sizes = _groups(features.indices, owners, values, n_columns, n_rows, random)
-        row_group, first_row, row_sizes = _groups(owners, features.indices, values, n_rows, n_columns, random)
+        column_keys, row_keys = (random.integers(2**64, size=k, dtype=np.uint64) for k in (n_rows, n_columns))
+        column_group, first_column, column_sizes = _groups(features.indices, column_keys[owners] * values, n_columns)
+        row_group, first_row, row_sizes = _groups(owners, row_keys[features.indices] * values, n_rows)
         distinct = features[first_row].tocsc()[:, first_column]
-        weighted = (diags_array(np.sqrt(row_sizes)) @ distinct @ diags_array(np.sqrt(column_sizes))).tocsc()
-        is_lonely = np.diff(weighted.indptr) <= 1
-        lonely = weighted[:, np.flatnonzero(is_lonely)].tocsr()
-        squares = np.asarray(lonely.power(2).sum(axis=1)).ravel()
-        shared = weighted[:, np.flatnonzero(~is_lonely)].tocsr()
-        return cls(shared, lonely, squares, row_group, row_sizes, column_group, column_sizes, is_lonely)
+        weighted = (diags_array(np.sqrt(row_sizes)) @ distinct @ diags_array(np.sqrt(column_sizes))).tocsr()
+        return cls(weighted, row_group, row_sizes, column_group, column_sizes)
 
     def gathered(self, sides: Floats) -> Floats:
         """Right-hand sides per row of F, shape (N, k), as right-hand sides per group of rows."""
@@ -55,13 +48,9 @@ class CompressedFeatures:
         gathered: Floats = sums / np.sqrt(self.row_sizes)[:, None]
         return gathered
 
-    def spread(self, shared: Floats, lonely: Floats) -> Floats:
-        """Weights of the columns of F, shape (D, k), from those of R and U."""
-        weights = np.empty((len(self.column_sizes), shared.shape[1]))
-        weights[~self.is_lonely] = shared
-        weights[self.is_lonely] = lonely
-        weights /= np.sqrt(self.column_sizes)[:, None]
-        spread: Floats = weights[self.column_group]
+    def spread(self, weights: Floats) -> Floats:
+        """Weights of the columns of F, shape (D, k), from those of the groups of columns."""
+        spread: Floats = (weights / np.sqrt(self.column_sizes)[:, None])[self.column_group]
         return spread
 
 
@@ -72,20 +61,13 @@ def _mixed(values: Floats) -> Keys:
     return (mixed ^ (mixed >> np.uint64(32))) | np.uint64(1)
 
 
-def _groups(
-    members: NDArray[np.integer],
-    places: NDArray[np.integer],
-    values: Keys,
-    n_members: int,
-    n_places: int,
-    random: np.random.Generator,
-) -> tuple[Groups, Groups, Floats]:
+def _groups(members: NDArray[np.integer], keys: Keys, n_members: int) -> tuple[Groups, Groups, Floats]:
     """Members (rows or columns) with the same entries: the group of each, the first of each group, the group sizes.
 
-    Members are compared by a random 64-bit sum over their entries: 10^5 of them collide with probability 3e-10.
+    Members are compared by the 64-bit sum of the random keys of their entries: 10^5 of them collide with probability
+    3e-10.
     """
-    keys = random.integers(2**64, size=n_places, dtype=np.uint64, endpoint=False)
     sums = np.zeros(n_members, np.uint64)
-    np.add.at(sums, members, keys[places] * values)
+    np.add.at(sums, members, keys)
     _, first, group, sizes = np.unique(sums, return_index=True, return_inverse=True, return_counts=True)
     return group, first, sizes.astype(np.float64)

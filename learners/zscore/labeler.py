@@ -181,7 +181,8 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         statistics, n = training.statistics, training.statistics.n_labels
         ridge, transition_ridge = self._ridges()
         targets, excess = (None, None) if separation is None else (separation.targets, separation.excess)
-        solved, scored = training.solved(ridge, self.solver, self.tolerance, self.max_iterations, targets)
+        stopping = StoppingRule(self.tolerance, self.max_iterations)
+        solved, scored = training.solved(ridge, self.solver, stopping, targets)
         responses = training.system.sides[:, n:].T @ scored
         products = solved[:, n:].T @ solved if ridge == transition_ridge == 0 else None
         reduced = reduce_transitions(statistics, transition_ridge, responses, products, excess)
@@ -254,21 +255,19 @@ class _Training:
         self.features = feature_matrix(packed, len(self.feature_names))
         self.statistics = ChainStatistics(packed.labels, packed.starts, len(self.label_names))
         self.system = EmissionSystem(self.features, self.statistics.right_hand_sides(), len(self.label_names))
-        self._solutions: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
+        self._solutions: dict[tuple[float, Solver, StoppingRule], tuple[Floats, Floats]] = {}
 
     def solved(
-        self, ridge: float, solver: Solver, tolerance: float, max_iterations: int, targets: Floats | None = None
+        self, ridge: float, solver: Solver, stopping: StoppingRule, targets: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """X for [Yc | s_in | s_out] and F X, shapes (D, n + 2) and (N, n + 2); `targets` in place of Yc."""
         if targets is not None:
             sides = np.hstack([targets, self.system.sides[:, targets.shape[1] :]])
-            weights = EmissionSystem(self.features, sides, targets.shape[1]).solve(
-                ridge, solver, tolerance, max_iterations
-            )
+            weights = EmissionSystem(self.features, sides, targets.shape[1]).solve(ridge, solver, stopping)
             return weights, np.asarray(self.features @ weights)
-        key = (ridge, solver, tolerance, max_iterations)
+        key = (ridge, solver, stopping)
         if key not in self._solutions:
-            weights = self.system.solve(ridge, solver, tolerance, max_iterations)
+            weights = self.system.solve(ridge, solver, stopping)
             self._solutions[key] = weights, np.asarray(self.features @ weights)
         return self._solutions[key]
 

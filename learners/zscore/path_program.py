@@ -43,8 +43,7 @@ class ScoreSystem:
         self.compressed, self.statistics, self.transition_ridge = compressed, statistics, transition_ridge
         self.size = n_distinct * n
         # H = F (F^T F / n + ridge)^-1 F^T = K (K / n + ridge)^-1 with K = F F^T
-        products = (compressed.shared @ compressed.shared.T).toarray()
-        products[np.diag_indices(n_distinct)] += compressed.lonely_squares
+        products = (compressed.distinct @ compressed.distinct.T).toarray()
         scales = 1.0 / np.sqrt(compressed.row_sizes)
         self.overlap = scales[:, None] * solve_symmetric(products / n, products, ridge) * scales
         self.ends = np.zeros((n_distinct, 2))  # [s_in | s_out]

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
-from tolerances import assert_close
 
+from gramline.learners.linear_algebra import refined_cholesky
 from gramline.learners.linear_algebra.refined_cholesky import solve_refined
-from gramline.learners.linear_algebra.sparse_overlaps import overlaps
+
+
+@pytest.fixture(autouse=True)
+def _no_system_is_small(monkeypatch):
+    monkeypatch.setattr(refined_cholesky, "SMALL", 0)
 
 
 def with_condition(condition: float, size: int = 30) -> np.ndarray:
@@ -50,12 +53,17 @@ def test_nothing_to_solve_is_solved():
     assert not value.any()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_overlaps_are_the_upper_triangle_of_the_product(dtype):
-    random = np.random.default_rng(2)
-    left = csr_array((random.random((20, 12)) < 0.3) * random.normal(size=(20, 12)))
-    weights = csr_array(np.diag(random.random(20)))
-    found = overlaps(left, (weights @ left).tocsr(), np.arange(12.0), dtype)
-    expected = left.T @ weights @ left + np.diag(np.arange(12.0))
-    assert found.dtype == dtype
-    assert_close(found, np.triu(expected).astype(dtype))
+def test_a_small_system_has_a_factor_in_double_precision_at_once(monkeypatch):
+    monkeypatch.setattr(refined_cholesky, "SMALL", 30)
+    matrix = with_condition(1e14)
+    value, tried = solved(matrix, matrix @ np.ones((30, 1)))
+    assert tried == [np.float64]
+    assert value is not None
+    assert np.linalg.norm(matrix @ value - matrix @ np.ones((30, 1))) < 1e-12
+
+
+def test_a_system_without_rows_is_solved():
+    value, tried = solved(np.zeros((0, 0)), np.zeros((0, 2)))
+    assert value is not None
+    assert value.shape == (0, 2)
+    assert tried == []

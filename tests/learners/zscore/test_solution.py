@@ -7,11 +7,12 @@ from tolerances import assert_close
 from zscore_samples import enumerated, every_case, example, flat, packed_from, z_of
 
 from gramline.learners.chains.moments import ChainStatistics, covariance, excess
+from gramline.learners.linear_algebra import refined_cholesky
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import emissions as zscore_explicit
-from gramline.learners.zscore import local_features
 from gramline.learners.zscore.compressed_features import CompressedFeatures
 from gramline.learners.zscore.labeler import ZScoreLabeler
+from gramline.learners.zscore.local_features import LocalFeatures
 
 
 @every_case
@@ -76,8 +77,9 @@ def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
     lengths = [9, 1, 7, 8]
     packed = packed_from(rows, lengths, random.integers(3, size=25), 3)
     compressed = CompressedFeatures.of(feature_matrix(packed, rows.shape[1]))
-    assert compressed.shared.shape[0] < 15
-    assert compressed.shared.shape[1] <= 7
+    assert compressed.distinct.shape[0] < 15
+    shared = LocalFeatures.of(compressed.distinct, 1).global_features
+    assert shared.shape[1] <= 7
     C = covariance(rows, packed.starts, 3)
     b = excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
     expected = np.linalg.solve(C + 0.05 * np.eye(len(C)), b)
@@ -85,13 +87,15 @@ def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
         assert_close(flat(ZScoreLabeler(0.05, solver=solver, tolerance=1e-13).fit(packed)), expected)
 
 
+@pytest.mark.parametrize("small", [0, 1200])
 @pytest.mark.parametrize("group", [1, 2, 16])
 @pytest.mark.parametrize("ridge", [1e-6, 1e-3, 0.5])
-def test_features_are_eliminated_where_they_are_local(monkeypatch, group, ridge):
+def test_features_are_eliminated_where_they_are_local(monkeypatch, small, group, ridge):
     """Nearly all rows differ, most features are in two or three of them: the system is solved without those."""
-    monkeypatch.setattr(zscore_explicit, "DIRECT_LIMIT", 0)
-    monkeypatch.setattr(zscore_explicit, "_preconditioned", None)
-    monkeypatch.setattr(local_features, "GROUP", group)
+    monkeypatch.setattr(zscore_explicit, "FACTOR_SMALLEST", 0)
+    monkeypatch.setattr(zscore_explicit, "_iterated", None)
+    monkeypatch.setattr(zscore_explicit, "GROUP", group)
+    monkeypatch.setattr(refined_cholesky, "SMALL", small)
     random = np.random.default_rng(6)
     rows = (random.random((40, 50)) < np.geomspace(0.02, 0.5, 50)) * random.integers(1, 3, size=(40, 50)).astype(float)
     lengths = [9, 1, 12, 18]
@@ -103,8 +107,22 @@ def test_features_are_eliminated_where_they_are_local(monkeypatch, group, ridge)
     assert np.linalg.norm(residual) <= 1e-8 * np.linalg.norm(b)
 
 
+@pytest.mark.parametrize("ridge", [1e-12, 1e-6, 1e-3])
+@pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
+def test_small_systems_keep_their_digits_at_any_ridge(ridge, shape):
+    """They are factorised in the size of the rows or of the features, whichever are fewer."""
+    random = np.random.default_rng(7)
+    rows = random.normal(size=shape) * (random.random(shape) < 0.7)
+    packed = packed_from(rows, [shape[0] // 2, shape[0] // 2], random.integers(3, size=shape[0]), 3)
+    C = covariance(rows, packed.starts, 3)
+    b = excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
+    for solver in ("auto", "direct"):
+        theta = flat(ZScoreLabeler(ridge, transition_ridge=1.0, solver=solver).fit(packed))
+        ridges = np.concatenate([np.full(3 * shape[1], ridge), np.ones(9)])
+        assert np.linalg.norm(C @ theta + ridges * theta - b) <= 1e-12 * np.linalg.norm(b)
+
+
 def test_where_rounding_forbids_a_factor_conjugate_gradients_go_on(monkeypatch):
-    monkeypatch.setattr(zscore_explicit, "DIRECT_LIMIT", 0)
     packed, _ = example([4, 3, 5], 3, 2)
     expected = flat(ZScoreLabeler(0.1, solver="cg").fit(packed))
     monkeypatch.setattr(zscore_explicit, "solve_refined", lambda *_: None)
