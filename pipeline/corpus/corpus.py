@@ -1,8 +1,4 @@
-"""The corpus: an immutable Arrow table with one row per structure, its kind and the order of its labels.
-
-Columns: `id`, `tokens`, and where there are any `features`, `values`, `links`, `labels`, `prior`, `tags`; every other
-column (a group, a source) is carried along and decides no number.
-"""
+"""The corpus: an immutable Arrow table with one row per structure, and everything that is read off it or made of it."""
 
 from __future__ import annotations
 
@@ -18,144 +14,42 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Offsets, Packed
-from gramline.learners.parameters import is_listed
+from gramline.pipeline.corpus.constructors import CheckedTable
 from gramline.pipeline.corpus.fingerprint import fingerprint
-from gramline.pipeline.corpus.flat import LIST_COLUMNS, FlatCorpus, column_array, flatten, list_offsets
-from gramline.pipeline.corpus.label_columns import label_columns, prior_column
-from gramline.pipeline.corpus.links import children_column, edges_column, links_column
-from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked, string_array
-from gramline.pipeline.corpus.pack import PACKED_TYPES, pack
+from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array
+from gramline.pipeline.corpus.label_columns import label_columns
+from gramline.pipeline.corpus.names import string_array
+from gramline.pipeline.corpus.pack import pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
-from gramline.pipeline.corpus.parses import Tree, nested, productions, single_tree
-from gramline.pipeline.corpus.tokens import TokenColumns, listed
-from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check, check_columns, check_labels
+from gramline.pipeline.corpus.parses import Tree, nested
+from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check_labels
 from gramline.pipeline.errors import CorpusError
 
 Labels = list[list[str | None]]
 CONTENT_COLUMNS = ("id", "tokens", *LIST_COLUMNS)
 
 
-class Corpus:
-    """Structures of one kind: sequences, trees, dags, parses or tagged sentences."""
+class Corpus(CheckedTable):
+    """Structures of one kind, immutable: sequences, trees, dags, parses or tagged sentences.
 
-    def __init__(self, table: pa.Table, kind: str, label_names: Iterable[str] = ()) -> None:
-        if kind not in PACKED_TYPES:
-            raise CorpusError(f"a corpus holds {', '.join(PACKED_TYPES)}, not {kind!r}")
-        check_columns(table, kind)
-        self._hold(table, kind, tuple(label_names))
-        check(self._flat, kind, self._label_names)
+    Made by a `from_` constructor, by a reader such as `read_conll`, or by `load`. Labels go in and come out as strings.
 
-    def _hold(self, table: pa.Table, kind: str, label_names: tuple[str, ...]) -> None:
-        self._table = table.combine_chunks()
-        self._kind = kind
-        self._label_names = label_names
+    Attributes
+    ----------
+    kind : "sequences", "trees", "dags", "parses" or "tagged".
+    labels : a list per structure of one label per position, None where there is none.
+    label_names : all label names in the order that breaks ties: as given, otherwise sorted.
+    tokens : a list per structure of words (of parses: productions), None for a feature set without a word.
+    lengths : positions per structure, shape (n_structures,); their sum is `n_positions`.
+    ids : the name of every structure.
+    table : the Arrow table, one row per structure.
+    fingerprint : hash of everything that decides numbers; equal in every process for equal content.
 
-    def _derived(self, table: pa.Table, label_names: tuple[str, ...] | None = None) -> Self:
-        """A corpus of structures of this one, which need no second check."""
-        corpus = type(self).__new__(type(self))
-        corpus._hold(table, self._kind, self._label_names if label_names is None else label_names)
-        return corpus
-
-    # ---- constructors
-
-    @classmethod
-    def from_sequences(
-        cls,
-        X: Iterable[Any],
-        y: Iterable[Any] | None = None,
-        *,
-        prior: Iterable[Any] | None = None,
-        labels: Iterable[str] | None = None,
-    ) -> Self:
-        """Token sequences. A token: a string, a mapping name -> value, or an iterable of feature names."""
-        starts, columns = _token_columns(X)
-        return cls.assembled("sequences", starts, columns, y, prior, labels)
-
-    @classmethod
-    def from_trees(
-        cls,
-        X: Iterable[Any],
-        children: Iterable[Any],
-        y: Iterable[Any] | None = None,
-        *,
-        prior: Iterable[Any] | None = None,
-        labels: Iterable[str] | None = None,
-    ) -> Self:
-        """Ordered trees or forests: children[i][node] = ordered child indices, in any node order."""
-        starts, columns = _token_columns(X)
-        columns["links"] = children_column(children, starts)
-        return cls.assembled("trees", starts, columns, y, prior, labels)
-
-    @classmethod
-    def from_dags(
-        cls,
-        X: Iterable[Any],
-        edges: Iterable[Any],
-        y: Iterable[Any] | None = None,
-        *,
-        prior: Iterable[Any] | None = None,
-        labels: Iterable[str] | None = None,
-    ) -> Self:
-        """Directed acyclic graphs: edges[i] = [(u, v), ...]; a repeated edge is one edge."""
-        starts, columns = _token_columns(X)
-        columns["links"] = edges_column(edges, starts)
-        return cls.assembled("dags", starts, columns, y, prior, labels)
-
-    @classmethod
-    def from_parses(cls, trees: Iterable[Any]) -> Self:
-        """Constituency trees as nested lists ["S", ["NP", "they"], ...] or bracketed strings."""
-        codes, names = NameCodes(), list[int]()
-        starts, counts, targets = [0], list[int](), list[int]()
-        for index, tree in enumerate(_structures(trees, "trees")):
-            found, links = productions(single_tree(tree, index), index)
-            names.extend(NONE if name is None else codes[name] for name in found)
-            counts.extend(map(len, links))
-            targets.extend(target for below in links for target in below)
-            starts.append(len(names))
-        offsets = np.array(starts, np.int64)
-        columns = {
-            "tokens": lists(offsets, dictionary_array(*ranked(list(codes), np.array(names, np.int32)))),
-            "links": links_column(offsets, np.array(counts, np.int64), np.array(targets, np.int64)),
-        }
-        return cls.assembled("parses", offsets, columns)
-
-    @classmethod
-    def from_tagged(cls, sentences: Iterable[Any]) -> Self:
-        """Tagged sentences [[(word, tag), ...], ...]."""
-        collector, tag_lists = TokenColumns(), []
-        for index, sentence in enumerate(_structures(sentences, "sentences")):
-            pairs = listed(sentence, index, "a tagged sentence")
-            for position, pair in enumerate(pairs):
-                if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(p, str) for p in pair)):
-                    problem = f"a tagged word is a pair (word, tag), got {pair!r}"
-                    raise CorpusError(problem, structure=index, position=position)
-            collector.add([word for word, _ in pairs])
-            tag_lists.append([tag for _, tag in pairs])
-        starts, columns = collector.columns()
-        columns["tags"] = label_columns(tag_lists, starts, "tags")[0]
-        return cls.assembled("tagged", starts, columns)
-
-    @classmethod
-    def assembled(
-        cls,
-        kind: str,
-        starts: Offsets,
-        columns: dict[str, pa.Array[Any]],
-        y: Iterable[Any] | None = None,
-        prior: Iterable[Any] | None = None,
-        labels: Iterable[str] | None = None,
-        ids: Sequence[str] | None = None,
-    ) -> Self:
-        names = tuple(labels) if labels is not None else None
-        if y is not None:
-            columns["labels"], found = label_columns(y, starts, "labels")
-            names = found if names is None else names
-        if prior is not None:
-            columns["prior"] = prior_column(prior, starts, names or ())
-        numbered = [str(index) for index in range(len(starts) - 1)] if ids is None else ids
-        return cls(pa.table({"id": string_array(numbered), **columns}), kind, names or ())
-
-    # ---- what it holds
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["they", "run"], ["Ann", "ran"]], [["O", "O"], ["B", "O"]])
+    >>> corpus.select([1]).labels, corpus.label_names
+    ([['B', 'O']], ['B', 'O'])
+    """
 
     @property
     def kind(self) -> str:
@@ -163,12 +57,10 @@ class Corpus:
 
     @property
     def table(self) -> pa.Table:
-        """The Arrow table, one row per structure."""
         return self._table
 
     @property
     def label_names(self) -> list[str]:
-        """Label names in the order that breaks ties: as given, otherwise sorted."""
         return list(self._label_names)
 
     @property
@@ -177,7 +69,6 @@ class Corpus:
 
     @property
     def lengths(self) -> Offsets:
-        """Positions per structure."""
         return np.diff(self._starts)
 
     def by_structure(self, values: NDArray[Any]) -> list[NDArray[Any]]:
@@ -196,18 +87,16 @@ class Corpus:
 
     @cached_property
     def labels(self) -> Labels:
-        """Label names per structure and position, None where there is none."""
         column = column_array(self._table, "labels")
         if column is None:
             return [[None] * int(length) for length in self.lengths]
-        found: Labels = column.to_pylist()
-        return found
+        labels: Labels = column.to_pylist()
+        return labels
 
     @property
     def tokens(self) -> list[list[str | None]]:
-        """Words (of parses: productions) per structure; None for a feature set without a word."""
-        found: list[Any] = self._table.column("tokens").to_pylist()
-        return found
+        tokens: list[Any] = self._table.column("tokens").to_pylist()
+        return tokens
 
     @property
     def trees(self) -> list[Tree]:
@@ -225,16 +114,7 @@ class Corpus:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that decides numbers; equal in every process for equal content."""
         return fingerprint(self._flat, self._kind, self._label_names)
-
-    @cached_property
-    def _starts(self) -> Offsets:
-        return list_offsets(column_array(self._table, "tokens"))
-
-    @cached_property
-    def _flat(self) -> FlatCorpus:
-        return flatten(self._table)
 
     # ---- packing
 
@@ -268,9 +148,9 @@ class Corpus:
         return self.select(order[:count]), self.select(order[count:])
 
     def with_labels(self, y: Iterable[Any], labels: Iterable[str] | None = None) -> Self:
-        """The same structures with other labels; label names are `labels`, or those there are, or those found."""
-        column, found = label_columns(y, self._starts, "labels")
-        names = tuple(labels) if labels is not None else self._label_names or found
+        """The same structures with other labels; label names are `labels`, or those of this corpus, or those of y."""
+        column, names_in_use = label_columns(y, self._starts, "labels")
+        names = tuple(labels) if labels is not None else self._label_names or names_in_use
         corpus = self._derived(_replaced(self._table, "labels", column), names)
         check_labels(corpus._flat, names)
         return corpus
@@ -324,8 +204,7 @@ class Corpus:
         if self._flat.labels is not None:
             codes = self._flat.labels.codes
             frequency = np.bincount(codes[codes >= 0], minlength=len(self._flat.labels.names))
-            found = dict(zip(self._flat.labels.names, map(int, frequency), strict=True))
-            counts = {name: found.get(name, 0) for name in self._label_names}
+            counts |= dict(zip(self._flat.labels.names, map(int, frequency), strict=True))
         return {
             "kind": self._kind,
             "structures": len(self),
@@ -354,19 +233,6 @@ def _odd_one(values: Sequence[Any]) -> int:
         else:
             low = middle + 1
     return min(low, len(values) - 1)
-
-
-def _structures(given: Iterable[Any], what: str) -> Iterable[Any]:
-    if not is_listed(given):
-        raise CorpusError(f"{what} must be a list of structures, got {type(given).__name__}")
-    return given
-
-
-def _token_columns(X: Iterable[Any]) -> tuple[Offsets, dict[str, pa.Array[Any]]]:
-    collector = TokenColumns()
-    for structure in _structures(X, "X"):
-        collector.add(structure)
-    return collector.columns()
 
 
 def _replaced(table: pa.Table, name: str, column: pa.Array[Any]) -> pa.Table:

@@ -20,7 +20,6 @@ WITHOUT_EXAMPLE = {
     "gramline.learners.RankingPerceptron",
     "gramline.learners.ZScoreLabeler",
     "gramline.learners.evaluate",
-    "gramline.pipeline.Corpus",
     "gramline.pipeline.KernelLabeler",
     "gramline.pipeline.Model",
     "gramline.pipeline.Ranker",

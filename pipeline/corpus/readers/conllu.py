@@ -70,7 +70,7 @@ def read_conllu(
         y = [[_value(row, label) or default for row in sentence.rows] for sentence in sentences]
     ids = [sentence.comments.get("sent_id", str(index)) for index, sentence in enumerate(sentences)]
     try:
-        corpus = Corpus.assembled(kind, starts, columns, y, labels=labels, ids=ids)
+        corpus = Corpus.assembled(kind, starts, columns, y, labels=labels).with_column("id", ids)
     except CorpusError as error:
         raise located(error, path, [sentence.lines[0] for sentence in sentences]) from None
     documents = _documents(sentences)

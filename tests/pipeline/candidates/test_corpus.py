@@ -9,7 +9,7 @@ import pytest
 from gramline.pipeline.candidates.corpus import candidate_corpus, outcomes, propose, propose_held_out
 from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.candidates.score import sentence_score
-from gramline.pipeline.corpus import corpus as corpus_module
+from gramline.pipeline.corpus import constructors
 from gramline.pipeline.errors import InputError
 
 
@@ -42,7 +42,7 @@ def test_every_candidate_is_scored_against_its_gold_tree() -> None:
 
 def test_the_corpus_of_candidates_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[str] = []
-    monkeypatch.setattr(corpus_module, "check", lambda _flat, kind, _label_names: checked.append(kind))
+    monkeypatch.setattr(constructors, "check", lambda _flat, kind, _label_names: checked.append(kind))
     candidate_corpus(propose(TREES, Grammar.of(TREES), 5))
     assert checked == ["parses"]
 

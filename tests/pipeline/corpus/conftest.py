@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gramline.pipeline.corpus import corpus
+from gramline.pipeline.corpus import constructors
 from gramline.pipeline.corpus.validation import check
 from gramline.pipeline.errors import CorpusError
 
@@ -46,7 +46,7 @@ def checks(monkeypatch):
         kinds.append(kind)
         check(flat, kind, label_names)
 
-    monkeypatch.setattr(corpus, "check", counted)
+    monkeypatch.setattr(constructors, "check", counted)
     return kinds
 
 
