@@ -19,6 +19,18 @@ class LabelError(LearnerError):
     """Labels do not fit the Gram matrix; names the structure and the position."""
 
 
+class GroupError(LabelError):
+    """Candidates do not fit the Gram matrix: `group` is the number of their group, where it is one group's fault."""
+
+    def __init__(self, problem: str, *, group: int | None = None) -> None:
+        super().__init__(problem)
+        self.group = group
+
+    @property
+    def place(self) -> str:
+        return "" if self.group is None else f"group {self.group}: "
+
+
 class LearnerParameterError(LearnerError):
     """A learner was built with a value it cannot use."""
 

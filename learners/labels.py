@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import MISSING
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import WideCodes
+from gramline.learners.arrays import Indices, WideCodes
 from gramline.learners.errors import LabelError
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_listed
@@ -24,24 +25,24 @@ Labels = Iterable[Sequence[str | None] | None]  # one sequence per structure
 def encode_labels(gram: GramOperator, labels: Labels) -> tuple[WideCodes, tuple[str, ...]]:
     """(codes, names): one code per Gram row, MISSING where there is no label, and the name of every code.
 
-    The names are those of the Gram; the labels found, sorted, when it knows none.
+    The names are those of the Gram; the given labels, sorted, when it knows none.
     """
-    flat = _flat(gram.layout.rows.lengths, labels)
-    found = {label for label in flat if label is not None}
-    if not found:
-        raise LabelError("no position has a label; a learner needs at least one labeled position")
-    names = tuple(sorted(found)) if gram.label_names is None else tuple(gram.label_names)
-    code_of = {name: code for code, name in enumerate(names)}
-    unknown = found - code_of.keys()
-    if unknown:
-        row = next(row for row, label in enumerate(flat) if label in unknown)
+    structures = label_lists(labels, gram.layout.rows.lengths)
+    given = {label for structure in structures for label in structure if label is not None}
+    if not given:
+        raise LabelError("no position has a label", advice="a learner needs at least one labeled position")
+    names = tuple(sorted(given)) if gram.label_names is None else tuple(gram.label_names)
+    if unknown := first_unknown_label(structures, names):
+        structure, position, label = unknown
         raise LabelError(
-            f"label {flat[row]!r} at {_where(gram, row)} is unknown to the Gram matrix, "
-            f"which knows {_listing(names)}; build it from a corpus that has this label"
+            f"the label {label!r} is unknown to the Gram matrix, which knows {_listing(names)}",
+            advice="build it from a corpus that has this label",
+            structure=structure,
+            position=position,
         )
     _check_sizes(gram, names)
-    codes = np.fromiter((MISSING if label is None else code_of[label] for label in flat), np.int64, len(flat))
-    return codes, names
+    code_of: dict[str | None, int] = {name: code for code, name in enumerate(names)} | {None: MISSING}
+    return np.array([code_of[label] for structure in structures for label in structure], np.int64), names
 
 
 def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDArray[np.integer]) -> list[list[str]]:
@@ -50,33 +51,43 @@ def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDA
     return [flat[first:last] for first, last in pairwise(offsets_from_lengths(lengths).tolist())]
 
 
-def _flat(lengths: NDArray[np.int64], labels: Labels) -> list[str | None]:
+def label_lists(labels: Labels, lengths: Indices) -> list[list[str | None]]:
+    """One checked list of labels for every structure of these lengths, None where there is no label."""
     if not is_listed(labels):
         raise LabelError(f"labels must be one list of strings per structure, got {labels!r}")
     structures = list(labels)
     if len(structures) != len(lengths):
-        raise LabelError(f"there are labels for {len(structures)} structures, but the Gram matrix has {len(lengths)}")
-    flat: list[str | None] = []
-    for number, (length, structure) in enumerate(zip(lengths.tolist(), structures, strict=True)):
-        if structure is None:
-            flat.extend([None] * length)
-            continue
-        if isinstance(structure, str):
-            raise LabelError(f"structure {number} has the string {structure!r} for its labels; give a list of strings")
-        if not isinstance(structure, Sequence | np.ndarray):
-            raise LabelError(
-                f"structure {number} has {structure!r} for its labels; give a list of strings, None where there is none"
-            )
-        if len(structure) != length:
-            raise LabelError(f"structure {number} has {len(structure)} labels, but {length} positions")
-        for position, label in enumerate(structure):
-            if label is not None and not isinstance(label, str):
-                raise LabelError(
-                    f"the label at structure {number}, position {position} is {label!r}; "
-                    "labels are strings, or None where there is none"
-                )
-            flat.append(label)
-    return flat
+        raise LabelError(f"there are {len(lengths)} structures, but labels for {len(structures)}")
+    lists: list[list[str | None]] = []
+    for number, (structure, length) in enumerate(zip(structures, lengths.tolist(), strict=True)):
+        try:
+            lists.append([None] * length if structure is None else _label_list(structure, length))
+        except LabelError as error:
+            raise error.at(structure=number) from None
+    return lists
+
+
+def _label_list(labels: Any, length: int) -> list[str | None]:
+    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+        advice = "give a list of strings, None where there is none"
+        raise LabelError(f"{labels!r} is no list of labels", advice=advice)
+    if len(labels) != length:
+        raise LabelError(f"{len(labels)} labels for {length} positions")
+    for position, label in enumerate(labels):
+        if label is not None and not isinstance(label, str):
+            advice = "labels are strings, or None where there is none"
+            raise LabelError(f"the label is {label!r}", advice=advice, position=position)
+    return list(labels)
+
+
+def first_unknown_label(labels: Sequence[Sequence[str | None]], known: Iterable[str]) -> tuple[int, int, str] | None:
+    """(structure, position, label) of the first label that is not among the known ones."""
+    names = {None, *known}
+    for structure, row in enumerate(labels):
+        for position, label in enumerate(row):
+            if label not in names:
+                return structure, position, str(label)
+    return None
 
 
 def _check_sizes(gram: GramOperator, names: tuple[str, ...]) -> None:
@@ -84,14 +95,9 @@ def _check_sizes(gram: GramOperator, names: tuple[str, ...]) -> None:
         if table is not None and table.shape[1] != len(names):
             raise LabelError(
                 f"the {what} of the Gram matrix has {table.shape[1]} columns, but there are {len(names)} labels "
-                f"({_listing(names)}); give the Gram matrix its label_names"
+                f"({_listing(names)})",
+                advice="give the Gram matrix its label_names",
             )
-
-
-def _where(gram: GramOperator, row: int) -> str:
-    starts = gram.layout.rows.structure_starts
-    structure = int(np.searchsorted(starts, row, side="right")) - 1
-    return f"structure {structure}, position {row - int(starts[structure])}"
 
 
 def _listing(names: tuple[str, ...]) -> str:

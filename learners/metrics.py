@@ -188,17 +188,15 @@ def _paired(gold: Labels, predicted: Labels) -> list[list[tuple[str | None, str]
     if len(right) != len(guess):
         raise LabelError(f"there are gold labels for {len(right)} structures, but predictions for {len(guess)}")
     pairs: list[list[tuple[str | None, str]]] = []
-    for number, (known, found) in enumerate(zip(right, guess, strict=True)):
-        if found is None:
-            raise LabelError(f"structure {number} has no predictions")
-        labels = [None] * len(found) if known is None else list(known)
-        if len(labels) != len(found):
-            raise LabelError(f"structure {number} has {len(labels)} gold labels, but {len(found)} predictions")
-        pairs.append([])
-        for position, (label, other) in enumerate(zip(labels, found, strict=True)):
-            if other is None:
-                if label is not None:
-                    raise LabelError(f"structure {number}, position {position} has a gold label, but no prediction")
-                other = ""
-            pairs[-1].append((label, other))
+    for structure, (known, guessed) in enumerate(zip(right, guess, strict=True)):
+        if guessed is None:
+            raise LabelError("there are no predictions", structure=structure)
+        labels = [None] * len(guessed) if known is None else list(known)
+        if len(labels) != len(guessed):
+            problem = f"there are {len(labels)} gold labels, but {len(guessed)} predictions"
+            raise LabelError(problem, structure=structure)
+        for position, (label, other) in enumerate(zip(labels, guessed, strict=True)):
+            if other is None and label is not None:
+                raise LabelError("there is a gold label, but no prediction", structure=structure, position=position)
+        pairs.append([(label, other or "") for label, other in zip(labels, guessed, strict=True)])
     return pairs

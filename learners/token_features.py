@@ -92,12 +92,14 @@ def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> N
     owners = np.searchsorted(starts, missing, side="right") - 1
     if unlabeled == "error":
         raise LabelError(
-            f"structure {owners[0]}, position {missing[0] - starts[owners[0]]} has no label, but chains learn from "
-            "whole label paths; remove such structures, or pass unlabeled='drop' to leave them out of the training"
+            "there is no label, but chains learn from whole label paths",
+            advice="remove such structures, or pass unlabeled='drop' to leave them out of the training",
+            structure=int(owners[0]),
+            position=int(missing[0] - starts[owners[0]]),
         )
     complete[owners] = False
     if not complete[np.diff(starts) > 0].any():
-        raise LabelError("every structure has an unlabeled position; nothing is left to learn from")
+        raise LabelError("every structure has an unlabeled position, so nothing is left to learn from")
     return complete
 
 

@@ -16,7 +16,7 @@ from gramline.learners.chains.moments import path_moments
 from gramline.learners.chains.viterbi import path_scores, viterbi
 from gramline.learners.errors import LabelError
 from gramline.learners.estimator import Learner
-from gramline.learners.labels import Labels, decode_labels
+from gramline.learners.labels import Labels, decode_labels, label_lists
 from gramline.learners.operators.checks import check_cross
 from gramline.learners.operators.operator import GramOperator, is_operator
 from gramline.learners.token_features import Unlabeled, label_names, packed_sequences
@@ -76,25 +76,22 @@ class ChainLabeler(Learner):
 
     def _codes(self, evidence: Evidence, labels: Labels | None, starts: Offsets) -> Codes:
         """One known label code per position."""
-        code_of = {name: code for code, name in enumerate(self.label_names_)}
-        structures: list[Any]
-        if labels is not None:
-            structures = list(labels)
-        elif is_operator(evidence):
-            raise LabelError("a Gram matrix carries no labels; give the label paths to score")
-        else:
-            structures = _own_labels(packed_sequences(evidence))
-        if [0 if path is None else len(path) for path in structures] != np.diff(starts).tolist():
-            raise LabelError("the label paths do not have one label per position of each structure")
-        flat: list[Any] = [label for path in structures for label in path or ()]
-        for position, label in enumerate(flat):
-            if label not in code_of:
-                structure = int(np.searchsorted(starts, position, side="right")) - 1
-                raise LabelError(
-                    f"structure {structure}, position {position - int(starts[structure])} has the label {label!r}, "
-                    f"which the model does not know; it knows {', '.join(self.label_names_)}"
-                )
-        return np.array([code_of[label] for label in flat], np.int32)
+        if labels is None and is_operator(evidence):
+            raise LabelError("a Gram matrix carries no labels", advice="give the label paths to score")
+        own = _own_labels(packed_sequences(evidence)) if labels is None else labels
+        code_of: dict[str | None, int] = {name: code for code, name in enumerate(self.label_names_)}
+        codes: list[int] = []
+        for structure, path in enumerate(label_lists(own, np.diff(starts))):
+            for position, label in enumerate(path):
+                if label not in code_of:
+                    raise LabelError(
+                        "there is no label to score" if label is None else f"the model does not know {label!r}",
+                        advice=f"it knows {', '.join(self.label_names_)}",
+                        structure=structure,
+                        position=position,
+                    )
+                codes.append(code_of[label])
+        return np.array(codes, np.int32)
 
 
 def _own_labels(packed: Packed) -> list[list[str | None]]:

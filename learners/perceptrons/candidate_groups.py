@@ -10,7 +10,7 @@ import numpy as np
 
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices
-from gramline.learners.errors import LabelError
+from gramline.learners.errors import GroupError
 from gramline.learners.kinds import Groups
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.parameters import is_listed
@@ -19,26 +19,28 @@ from gramline.learners.parameters import is_listed
 def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
     """Rows of each group, shape (n_candidates,) each; sizes stand for consecutive rows that use up all of them."""
     if not is_listed(groups):
-        raise LabelError(f"groups must list the candidates of every sentence, got {groups!r}")
+        raise GroupError(f"groups must list the candidates of every sentence, got {groups!r}")
     given: list[Any] = list(groups)
     if all(isinstance(group, int | np.integer) for group in given):
-        if any(size < 1 for size in given):
-            raise LabelError(f"group {next(i for i, size in enumerate(given) if size < 1)} has no candidate")
+        for number, size in enumerate(given):
+            if size < 1:
+                raise GroupError("there is no candidate", group=number)
         if sum(given) != n_rows:
-            raise LabelError(f"the groups hold {sum(given)} candidates, but the Gram matrix has {n_rows}")
+            raise GroupError(f"the groups hold {sum(given)} candidates, but the Gram matrix has {n_rows}")
         return [np.arange(first, last) for first, last in pairwise(offsets_from_lengths(given))]
-    found = []
-    for number, group in enumerate(given):
-        rows = np.asarray(group)
-        if rows.ndim != 1 or not len(rows):
-            raise LabelError(f"group {number} has no candidate")
-        if not np.issubdtype(rows.dtype, np.integer):
-            raise LabelError(f"group {number} must list row numbers, got {group!r}")
-        strange = rows[(rows < 0) | (rows >= n_rows)]
-        if len(strange):
-            raise LabelError(f"group {number} names row {strange[0]}, but the Gram matrix has {n_rows} of them")
-        found.append(rows.astype(np.int64))
-    return found
+    return [_candidates(group, n_rows, number) for number, group in enumerate(given)]
+
+
+def _candidates(group: Any, n_rows: int, number: int) -> Indices:
+    rows = np.asarray(group)
+    if rows.ndim != 1 or not len(rows):
+        raise GroupError("there is no candidate", group=number)
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise GroupError(f"candidates are row numbers, got {group!r}", group=number)
+    outside = rows[(rows < 0) | (rows >= n_rows)]
+    if len(outside):
+        raise GroupError(f"there is no row {outside[0]}; the Gram matrix has {n_rows} of them", group=number)
+    return rows.astype(np.int64)
 
 
 def blocks_of(rows: Indices, layout: BlockLayout) -> Indices:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from gramline.learners.labels import first_unknown_label
 from gramline.learners.metrics import Evaluation, Score
 from gramline.learners.metrics import evaluate as compare
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.label_columns import first_unknown_label
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
 from gramline.pipeline.models.choices import holds_choices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,6 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str) -> tuple[pa.Arra
             codes.append(NONE if name is None else names[name])
     sorted_names, ranks = ranked(list(names), np.array(codes, np.int32))
     return lists(starts, dictionary_array(sorted_names, ranks)), sorted_names
-
-
-def first_unknown_label(labels: Sequence[Sequence[str | None]], known: Collection[str]) -> tuple[int, int, str] | None:
-    """(structure, position, label) of the first label that is not among the known ones."""
-    for number, row in enumerate(labels):
-        for position, label in enumerate(row):
-            if label is not None and label not in known:
-                return number, position, label
-    return None
 
 
 def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> pa.Array[Any]:

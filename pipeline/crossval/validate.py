@@ -19,6 +19,7 @@ from scipy.stats import ttest_rel
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import Progress, RankingLearner
+from gramline.learners.labels import label_lists
 from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operators.checks import check_operator
 from gramline.learners.operators.operator import GramOperator
@@ -123,7 +124,7 @@ def cross_validate(
     fold. `settings` are parameters to change, one dictionary each, or a dictionary of lists for every combination.
     """
     _check_source(learner, gram)
-    gold = _gold(gram.lengths if isinstance(gram, Corpus) else gram.layout.rows.lengths, labels)
+    gold = label_lists(labels, gram.lengths if isinstance(gram, Corpus) else gram.layout.rows.lengths)
     chosen = _folds(folds, len(gold), seed)
     variants = _settings(learner, settings)
     check_folds(len(gram) if isinstance(gram, Corpus) else gram.layout.rows.n_structures, gold, chosen)
@@ -196,16 +197,6 @@ def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
         raise InputError(f"{learner.name} learns from {needs}, but was given a {type(gram).__name__}")
     if not isinstance(gram, Corpus):
         check_operator(gram)
-
-
-def _gold(lengths: NDArray[np.int64], labels: Sequence[Sequence[str | None] | None]) -> list[list[str | None]]:
-    """One list of labels per structure; a structure of None has none at all."""
-    if not is_listed(labels):
-        raise InputError(f"labels must be one list of strings per structure, got {labels!r}")
-    given = list(labels)
-    if len(given) != len(lengths):
-        raise InputError(f"there are {len(lengths)} structures, but labels for {len(given)}")
-    return [[None] * length if own is None else list(own) for own, length in zip(given, lengths.tolist(), strict=True)]
 
 
 def check_folds(n_structures: int, labels: Sequence[Sequence[str | None]], folds: Folds) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.priors import EmpiricalPrior
+from gramline.learners.labels import first_unknown_label
 from gramline.learners.operators.layout import BlockLayout
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.label_columns import first_unknown_label
 from gramline.pipeline.corpus.packed import packed_fingerprint
 from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent

@@ -137,8 +137,9 @@ def test_structures_without_all_labels_are_an_error_or_left_out():
     holed = [[f"L{code}" for code in path] for path in y]
     holed[2] = [*holed[2][:-1], None]
     data = Corpus.from_sequences(X, holed)
-    with pytest.raises(LabelError, match="structure 2, position 4 has no label"):
+    with pytest.raises(LabelError, match="there is no label") as error:
         HiddenMarkovPerceptron().fit(data)
+    assert (error.value.structure, error.value.position) == (2, 4)
     rest = [k for k in range(len(X)) if k != 2]
     expected = HiddenMarkovPerceptron(average=True).fit(corpus([X[k] for k in rest], [y[k] for k in rest]))
     primal = HiddenMarkovPerceptron(average=True, unlabeled="drop").fit(data)

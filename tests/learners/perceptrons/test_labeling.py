@@ -313,21 +313,26 @@ def test_refusals_say_what_and_where() -> None:
     learner = LabelingPerceptron()
     with pytest.raises(NotFittedError, match="call fit first"):
         learner.predict(gram)
-    with pytest.raises(LabelError, match="labels for 1 structures, but the Gram matrix has 2"):
-        learner.fit(gram, [["x", "y"]])
-    with pytest.raises(LabelError, match="structure 1 has 2 labels, but 3 positions"):
-        learner.fit(gram, [["x", "y"], ["x", "y"]])
-    with pytest.raises(LabelError, match="'z' at structure 1, position 2 is unknown"):
+    wrong_labels: list[tuple[Any, tuple[int | None, int | None], str]] = [
+        ([["x", "y"]], (None, None), "there are 2 structures, but labels for 1"),
+        ([["x", "y"], ["x", "y"]], (1, None), "2 labels for 3 positions"),
+        ([["x", "y"], ["x", "y", "z"]], (1, 2), "the label 'z' is unknown to the Gram matrix, which knows x, y"),
+        ([["x", "y"], [7, "y", "x"]], (1, 0), "the label is 7"),
+        (["xy", "xyx"], (0, None), "'xy' is no list of labels"),
+        *(([wrong, ["x", "y", "x"]], (0, None), "is no list of labels") for wrong in (7, iter("xy"), {"x", "y"})),
+        ([None, [None, None, None]], (None, None), "no position has a label"),
+    ]
+    for labels, place, problem in wrong_labels:
+        with pytest.raises(LabelError) as error:
+            learner.fit(gram, labels)
+        assert (error.value.structure, error.value.position) == place
+        assert error.value.problem.endswith(problem)
+    with pytest.raises(LabelError) as error:
         learner.fit(gram, [["x", "y"], ["x", "y", "z"]])
-    with pytest.raises(LabelError, match="structure 1, position 0 is 7"):
-        learner.fit(gram, [["x", "y"], [7, "y", "x"]])  # type: ignore[list-item]
-    with pytest.raises(LabelError, match="structure 0 has the string 'xy'"):
-        learner.fit(gram, ["xy", "xyx"])
-    for wrong in (7, iter("xy"), {"x", "y"}):
-        with pytest.raises(LabelError, match=r"structure 0 has .* for its labels; give a list of strings"):
-            learner.fit(gram, [wrong, ["x", "y", "x"]])  # type: ignore[list-item]
-    with pytest.raises(LabelError, match="no position has a label"):
-        learner.fit(gram, [None, [None, None, None]])
+    assert str(error.value) == (
+        "structure 1, position 2: the label 'z' is unknown to the Gram matrix, which knows x, y; "
+        "build it from a corpus that has this label"
+    )
     with pytest.raises(LearnerParameterError, match="rounds must be"):
         LabelingPerceptron(rounds=0).fit(gram, [["x", "y"], None])
     with pytest.raises(LearnerError, match="rectangular, 2 x 3"):

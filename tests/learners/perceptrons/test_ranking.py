@@ -9,7 +9,7 @@ from tolerances import assert_close
 
 from gramline.kernels import SubsetTree
 from gramline.learners.catalogue import learner_from_state
-from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotFittedError
+from gramline.learners.errors import GroupError, LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.selection import select_rows
 from gramline.learners.perceptrons import ranking as module
@@ -194,23 +194,23 @@ def test_wrong_input_is_refused():
     gram = DenseGram(np.eye(4), [1] * 4)
     with pytest.raises(LearnerParameterError, match="passes must be a whole number"):
         RankingPerceptron(passes=0).fit(gram, [2, 2])
-    with pytest.raises(LabelError, match="the groups hold 3 candidates, but the Gram matrix has 4"):
+    with pytest.raises(GroupError, match="the groups hold 3 candidates, but the Gram matrix has 4"):
         RankingPerceptron().fit(gram, [2, 1])
-    with pytest.raises(LabelError, match="group 1 has no candidate"):
-        RankingPerceptron().fit(gram, [4, 0])
-    with pytest.raises(LabelError, match="group 1 has no candidate"):
-        RankingPerceptron().fit(gram, [[0, 1], []])
-    with pytest.raises(LabelError, match="group 0 names row 4"):
-        RankingPerceptron().fit(gram, [[0, 4]])
-    with pytest.raises(LabelError, match="group 0 names row -1"):
-        RankingPerceptron().fit(gram, [[0, -1]])
+    for groups, number, sentence in (
+        ([4, 0], 1, "group 1: there is no candidate"),
+        ([[0, 1], []], 1, "group 1: there is no candidate"),
+        ([[0, 4]], 0, "group 0: there is no row 4; the Gram matrix has 4 of them"),
+        ([[0, 1], [0, -1]], 1, "group 1: there is no row -1; the Gram matrix has 4 of them"),
+        ([[0.5, 1.0]], 0, "group 0: candidates are row numbers, got [0.5, 1.0]"),
+    ):
+        with pytest.raises(GroupError) as error:
+            RankingPerceptron().fit(gram, groups)
+        assert (error.value.group, str(error.value)) == (number, sentence)
     for strange in ({2: "first", 1: "second"}, b"\2\2"):
-        with pytest.raises(LabelError, match="groups must list the candidates of every sentence, got "):
+        with pytest.raises(GroupError, match="groups must list the candidates of every sentence, got "):
             RankingPerceptron().fit(gram, strange)
-    with pytest.raises(LabelError, match="groups must list the candidates of every sentence, got None"):
+    with pytest.raises(GroupError, match="groups must list the candidates of every sentence, got None"):
         RankingPerceptron().fit(gram, None)
-    with pytest.raises(LabelError, match="group 0 must list row numbers"):
-        RankingPerceptron().fit(gram, [[0.5, 1.0]])
     with pytest.raises(LearnerError, match="square Gram matrix"):
         RankingPerceptron().fit(DenseGram(np.ones((2, 1)), [1, 1], [1]), [2])
     with pytest.raises(NotFittedError, match="not fitted"):

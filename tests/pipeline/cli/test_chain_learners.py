@@ -105,7 +105,7 @@ def test_unlabeled_training_data(gramline: Any, tmp_path: Path, learner: str) ->
         assert gramline("gram", "build", path, "-o", source, "--inline").code == 0
     answer = gramline("fit", source, "-o", tmp_path / "m.zarr", "--learner", learner)
     assert answer.code == 2
-    assert "structure 1, position 1 has no label" in answer.error
+    assert "structure 1, position 1: there is no label" in answer.error
     kept = gramline("fit", source, "-o", tmp_path / "m.zarr", "--learner", learner, "--set", "unlabeled=drop")
     assert kept.code == 0
 
@@ -115,7 +115,7 @@ def test_no_labels_at_all(gramline: Any, tmp_path: Path) -> None:
     Corpus.from_sequences([["the", "dog"]]).save(path)
     answer = gramline("fit", path, "-o", tmp_path / "m.zarr", "--learner", "zscore")
     assert answer.code == 2
-    assert "has no label" in answer.error
+    assert "there is no label" in answer.error
 
 
 def test_a_solve_that_did_not_converge_is_not_trusted(gramline: Any, gram: Path, tmp_path: Path) -> None:

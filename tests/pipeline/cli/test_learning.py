@@ -114,7 +114,7 @@ def test_evaluation_for_people(gramline: Any, model: Path, new: Path) -> None:
         ('{"labels": ["D", "N"]}\n{"labels": 3}\n', ':2: a prediction is an object with a list of "labels"'),
         ('{"labels": ["D", "N"]\n', ":1: not valid JSON"),
         ('{"labels": ["D", "N"]}\n', "2 structures"),
-        ('{"labels": ["D"]}\n{"labels": ["D", "N", "V", "D", "N"]}\n', "structure 0 has 2 gold labels"),
+        ('{"labels": ["D"]}\n{"labels": ["D", "N", "V", "D", "N"]}\n', "structure 0: there are 2 gold labels"),
         ('{"id": "x", "labels": ["D", "N"]}\n', "prediction 0 is for structure 'x'"),
     ],
 )

@@ -319,7 +319,7 @@ def test_a_learner_of_whole_label_paths_leaves_out_what_a_fold_hides() -> None:
         alone.fit(DenseGram.of(SequenceLabeling(c=0.7), train), train.labels)
         assert together[fold].predicted == alone.predict(DenseGram.of(SequenceLabeling(c=0.7), train, test))
     torn = [[None, *row[1:]] if k == 4 else list(row) for k, row in enumerate(found.labels)]
-    with pytest.raises(ValueError, match="structure 4, position 0 has no label"):
+    with pytest.raises(ValueError, match="structure 4, position 0: there is no label"):
         fit_on_gram([make()], gram, torn, folds, [0])
 
 

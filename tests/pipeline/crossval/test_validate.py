@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from gramline.kernels import EmpiricalPrior, SequenceLabeling
+from gramline.learners.errors import LabelError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import CorpusLearner
 from gramline.learners.metrics import evaluate
@@ -155,9 +156,9 @@ def test_a_structure_without_any_label_may_be_none(data: tuple[Corpus, DenseGram
     expected = cross_validate(LabelingPerceptron(), data[1], labels, folds=3).predictions
     labels[3] = None
     assert cross_validate(LabelingPerceptron(), data[1], labels, folds=np.int64(3)).predictions == expected
-    with pytest.raises(InputError, match="12 structures, but labels for 11"):
+    with pytest.raises(LabelError, match="12 structures, but labels for 11"):
         cross_validate(LabelingPerceptron(), data[1], labels[1:])
-    with pytest.raises(InputError, match="labels must be one list of strings per structure, got None"):
+    with pytest.raises(LabelError, match="labels must be one list of strings per structure, got None"):
         cross_validate(LabelingPerceptron(), data[1], None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected a learner such as"):
         cross_validate("perceptron", data[1], labels)  # type: ignore[arg-type]
