@@ -71,7 +71,7 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.cli.terminal.result import progress_shown
     from gramline.pipeline.crossval.run import Watcher, run_job
     from gramline.pipeline.crossval.run_folder import RunFolder
-    from gramline.pipeline.gram.notes import kernel_notes
+    from gramline.pipeline.gram.forecast import kernel_notes
 
     ready = prepare(source, options)
     if (corpus := ready.data.corpus) is not None:

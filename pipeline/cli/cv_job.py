@@ -16,7 +16,7 @@ from gramline.pipeline.cli.job_file.kernel import DEFAULTS as KERNELS
 from gramline.pipeline.cli.terminal.notation import parse_settings
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import require_folder_or_nothing, require_path
-from gramline.pipeline.gram.forecast import tile_limit
+from gramline.pipeline.gram.plan import tile_limit
 
 if TYPE_CHECKING:
     from gramline.kernels.base import Kernel

@@ -119,8 +119,8 @@ def fit(
 
 def refuse_existing(target: str, overwrite: bool) -> None:
     """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
+    from gramline.pipeline.storage.documents import SAVED_LEARNERS
     from gramline.pipeline.storage.groups import require_kind_or_nothing
-    from gramline.pipeline.storage.kinds import SAVED_LEARNERS
 
     if require_kind_or_nothing(target, SAVED_LEARNERS) and not overwrite:
         raise InputError(f"{target} is there already; choose another path or give --overwrite")
@@ -173,7 +173,7 @@ def _trained(
         corpus = Corpus.load(path) if source is not None else corpus_of(job, "path")
         _note_dropped(learner, corpus.labels)
         return Model.of(fitting.fit(corpus), corpus), {}
-    from gramline.pipeline.gram.read_progress import telling_reads
+    from gramline.pipeline.gram.stored import report_reads
 
     gram = _gram(job, source, learner)
     if not as_json:
@@ -181,7 +181,7 @@ def _trained(
     with factoring(job, gram, learner, factor_memory, cluster) as plan:
         if plan is not None and not as_json:
             say_plan(plan)
-        with nullcontext() if as_json else telling_reads(gram, say):
+        with nullcontext() if as_json else report_reads(gram, say):
             if isinstance(learner, RankingLearner):
                 return trained_ranker(learner, gram, candidates)
             more = {} if plan is None else {"plan": plan.to_dict()}

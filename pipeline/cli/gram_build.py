@@ -19,10 +19,11 @@ from gramline.pipeline.cli.job_file.types import COMPRESSIONS, DTYPES
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
 from gramline.pipeline.cli.terminal.result import Tally, progress_shown, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
-from gramline.pipeline.gram.notes import kernel_notes
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
+    from gramline.pipeline.executors.base import Executor
+    from gramline.pipeline.gram.build import GramBuild
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,20 +67,11 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     Example:
       gramline gram plan train.parquet --observation polynomial:degree=2
     """
-    from gramline.pipeline.gram.forecast import PROGRAM_BYTES, forecast, tile_limit
+    from gramline.pipeline.gram.forecast import Forecast
+    from gramline.pipeline.gram.plan import PROGRAM_BYTES, tile_limit
 
     job = load_job(job_path)
-    rows, cols = _corpora(job, corpus, options["other"])
-    kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
-    say_notes(kernel_notes(kernel, rows))
-    told = forecast(
-        kernel,
-        rows,
-        cols,
-        path=job.setting(output, "gram", "path"),
-        dtype=job.setting(options["dtype"], "gram", "dtype") or "float64",
-        block_rows=job.setting(options["block_rows"], "gram", "block_rows"),
-    )
+    told = Forecast.of(_planned_build(job, corpus, job.setting(output, "gram", "path"), options))
     threads = job.setting(options["threads"], "cluster", "threads") or 1
     workers = job.setting(options["workers"], "cluster", "workers") or len(os.sched_getaffinity(0))
     limit = job.setting(options["memory_limit"], "cluster", "memory_limit")
@@ -123,40 +115,25 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
           --observation polynomial:degree=2,normalized=true \\
           --workers 4 --memory-limit 2GiB
     """
-    from gramline.pipeline.gram.build import build_gram
-    from gramline.pipeline.gram.forecast import planned, tile_limit
+    from gramline.pipeline.executors.inline import InlineExecutor
+    from gramline.pipeline.gram.plan import tile_limit
 
     job = load_job(job_path)
     target = job.path(output, "gram", "path", "where to store the Gram matrix (-o GRAM)")
-    rows, cols = _corpora(job, corpus, options["other"])
-    kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
-    say_notes(kernel_notes(kernel, rows))
-    choices = {
-        "dtype": job.setting(options["dtype"], "gram", "dtype") or "float64",
-        "block_rows": job.setting(options["block_rows"], "gram", "block_rows"),
-    }
+    # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
+    todo = _planned_build(job, corpus, target, options)
     limit = job.setting(options["memory_limit"], "cluster", "memory_limit")
     threads = job.setting(options["threads"], "cluster", "threads") or 1
     tally = Tally()
-    # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
-    todo, _ = planned(kernel, rows, cols, path=target, **choices)
     if limit is not None:
-        todo.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
+        todo.plan.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
     with ExitStack() as stack:
-        stack.enter_context(remove_on_overflow(target))
-        executor = None
-        if todo.tasks:
+        if todo.is_new:
+            stack.enter_context(remove_on_overflow(target))
+        executor: Executor = InlineExecutor()
+        if todo.plan.tasks:
             executor = stack.enter_context(executor_from(job, **{key: options[key] for key in CLUSTER}))
-        built = build_gram(
-            kernel,
-            rows,
-            target,
-            other=cols,
-            executor=executor,
-            compression=job.setting(options["compression"], "gram", "compression"),
-            progress=tally.and_then(stack.enter_context(progress_shown(as_json))),
-            **choices,
-        )
+        built = todo.run(executor, progress=tally.and_then(stack.enter_context(progress_shown(as_json))))
     say_built(asdict(built.status()) | tally.result(), as_json)
 
 
@@ -191,15 +168,30 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
 def remove_on_overflow(target: str) -> Iterator[None]:
     """A store that this command began and whose kernel cannot be finished is of no use to anybody: it goes."""
     from gramline.kernels.errors import KernelOverflowError
-    from gramline.pipeline.storage.groups import group_exists, is_local, local_path
+    from gramline.pipeline.storage.groups import is_local, local_path
 
-    is_ours = is_local(target) and not group_exists(target)
     try:
         yield
     except KernelOverflowError:
-        if is_ours:
+        if is_local(target):
             shutil.rmtree(local_path(target), ignore_errors=True)
         raise
+
+
+def _planned_build(job: Job, corpus: str | None, path: str | None, options: dict[str, Any]) -> GramBuild:
+    """The matrix that options and job file describe; notes on its kernel are shown."""
+    from gramline.pipeline.gram.build import GramBuild, StoreChoices
+    from gramline.pipeline.gram.forecast import kernel_notes
+
+    rows, cols = _corpora(job, corpus, options["other"])
+    kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
+    say_notes(kernel_notes(kernel, rows))
+    choices = StoreChoices(
+        job.setting(options["dtype"], "gram", "dtype") or "float64",
+        job.setting(options["block_rows"], "gram", "block_rows"),
+        job.setting(options.get("compression"), "gram", "compression"),
+    )
+    return GramBuild(kernel, rows, path, choices, other=cols)
 
 
 def _corpora(job: Job, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:

@@ -11,7 +11,8 @@ from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.tasks import stored
-from gramline.pipeline.gram.forecast import forecast
+from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.forecast import Forecast
 from gramline.pipeline.gram.spec import GramSpec
 
 
@@ -70,8 +71,8 @@ def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds:
 
 def _forecast(job: Job, data: JobData, settings: JobSettings, number: int, n_threads: int) -> dict[str, Any]:
     assert data.corpus is not None
-    kernel, block_rows = job.kernels[number], settings.block_rows
-    return forecast(kernel, data.corpus, None, path=None, dtype=job.dtype, block_rows=block_rows).to_dict(n_threads)
+    choices = StoreChoices(job.dtype, settings.block_rows)
+    return Forecast.of(GramBuild(job.kernels[number], data.corpus, None, choices)).to_dict(n_threads)
 
 
 def _training(job: Job, n_folds: int) -> list[dict[str, Any]]:

@@ -23,11 +23,10 @@ from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.errors import PlanError, RunError, named_line
 from gramline.pipeline.events import Event, Listener, TileDone, TileReport
 from gramline.pipeline.executors.base import FINAL, Executor, closing_early
-from gramline.pipeline.gram.build import compute_missing, plan_store
+from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store
 from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.plan import megabytes
-from gramline.pipeline.gram.read_progress import telling_reads
-from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.stored import StoredGram, report_reads
 
 TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
 
@@ -103,14 +102,8 @@ def _gram(running: Running, number: int, problems: Sequence[Problem]) -> Iterato
     kernel, corpus = job.kernels[number], data.corpus
     if counts_labels(kernel):
         corpus = corpus.with_labels(hide(data.labels, running.folds.hidden(problems[0].fold)))
-    with settings.cache.using(
-        kernel,
-        corpus.packed(),
-        dtype=job.dtype,
-        block_rows=settings.block_rows,
-        compression=settings.compression,
-        made_from=data.source,
-    ) as gram:
+    choices = StoreChoices(job.dtype, settings.block_rows, settings.compression)
+    with settings.cache.using(kernel, corpus.packed(), choices, made_from=data.source) as gram:
         _complete(running, gram, Path(gram.path).parent)
         yield gram
 
@@ -130,11 +123,12 @@ def _complete(running: Running, gram: StoredGram, lock: Path | None) -> None:
             if lock is not None and not stack.enter_context(building(lock, wait=False)):
                 running.progress.say(f"{gram.path} is being built by another job; waiting for it")
                 stack.enter_context(building(lock))
-            if plan_store(gram.store).tasks:
+            plan = plan_store(gram.store)  # the other job may have finished it
+            if plan.tasks:
                 running.progress.building(gram.path, before.n_tiles - before.n_present, before.n_tiles)
                 try:
-                    executor = running.executor()
-                    compute_missing(gram.store, executor, limit_bytes=running.settings.limit_bytes, progress=heard)
+                    limit = running.settings.limit_bytes
+                    compute_missing(gram.store, running.executor(), plan=plan, limit_bytes=limit, progress=heard)
                 finally:
                     running.folder.write_tiles(gram.path, reports)
     status = gram.status()
@@ -165,7 +159,7 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
         learners = [running.job.variants[problem.variant].make() for problem in batch]
         begin, reads = time.perf_counter(), gram.tile_reads
         running.progress.training(learners[0].name, len(batch))
-        with telling_reads(gram, running.progress.say):
+        with report_reads(gram, running.progress.say):
             found = fit_on_gram(
                 learners, gram, running.data.labels, running.folds, [p.fold for p in batch], running.progress.round_done
             )

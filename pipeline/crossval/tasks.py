@@ -14,8 +14,8 @@ from gramline.learners.catalogue import make_learner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.training import HeldOut, drop_unlabeled, fit_on_corpus, fit_one, hide
+from gramline.pipeline.gram.cache import LeadingGram
 from gramline.pipeline.gram.cholesky import plan_factor
-from gramline.pipeline.gram.leading import LeadingGram
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.training_plan import vector_bytes

@@ -23,7 +23,7 @@ from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.experiments.demo_report import demo_report
-from gramline.pipeline.gram.build import compute_missing, create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
 from gramline.pipeline.gram.plan import Plan
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
@@ -89,8 +89,7 @@ def run_demo(
             kernel,
             train[kind],
             folder / f"train-{n_sentences}{SUFFIXES[kind]}.gram.zarr",
-            dtype="float32",
-            block_rows=BLOCK_ROWS,
+            StoreChoices(dtype="float32", block_rows=BLOCK_ROWS),
         )
         for kind, kernel in KERNELS.items()
     }

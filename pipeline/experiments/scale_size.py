@@ -32,7 +32,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.experiments.process_memory import peak_bytes
 from gramline.pipeline.experiments.scale_cluster import own_processes
-from gramline.pipeline.gram.build import compute_missing, create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.verify import check_tile
@@ -113,7 +113,7 @@ def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
     path = folder / "gram.zarr"
 
     def planned() -> TileStore:
-        made = create_or_open(KERNEL, corpus, path, dtype="float32", block_rows=settings.block_rows)
+        made = create_or_open(KERNEL, corpus, path, StoreChoices(dtype="float32", block_rows=settings.block_rows))
         plan_store(made).check_memory(settings.memory_limit)
         return made
 
@@ -159,7 +159,7 @@ def _zscore() -> KernelZScoreLabeler:
 def _warm_up(folder: Path, executor: DaskExecutor) -> None:
     """A matrix of a few tiles first: every process loads its program, which no size should pay for."""
     corpus = corpus_of(4 * WARM_ROWS, seed=1)
-    store = create_or_open(KERNEL, corpus, folder / "warm.zarr", dtype="float32", block_rows=WARM_ROWS)
+    store = create_or_open(KERNEL, corpus, folder / "warm.zarr", StoreChoices(dtype="float32", block_rows=WARM_ROWS))
     compute_missing(store, executor)
     gram = StoredGram(store)
     LabelingPerceptron(1, average=True).fit(gram, corpus.labels)

@@ -1,11 +1,14 @@
-"""Builds a Gram matrix into a store: creates or resumes it, drives the plan through an executor, emits events."""
+"""Builds a Gram matrix into a store: prepared, laid out and planned once, then driven through an executor."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packable, Packed, pack_pair
@@ -19,9 +22,21 @@ from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.gram.task import compute_tile
-from gramline.pipeline.storage.groups import group_exists
-from gramline.pipeline.storage.limits import TILE_BYTES
+from gramline.pipeline.gram.task import compute_tile, keep_store_open, packed_bytes
+from gramline.pipeline.storage.documents import STORE
+from gramline.pipeline.storage.groups import TILE_BYTES, require_kind_or_nothing
+
+
+@dataclass(frozen=True)
+class StoreChoices:
+    """What a new store is asked for. The dtype is part of what a store is; the others an existing one has its own."""
+
+    dtype: str = "float64"  # or float32; tiles are computed in float64
+    block_rows: int | None = None  # rows of a tile: 2048, or as many as the longest structure has
+    compression: str | None = None  # "none" by default, "lz4", "zstd"
+
+
+DEFAULT = StoreChoices()
 
 
 def build_gram(
@@ -39,71 +54,156 @@ def build_gram(
     retries: int = 2,
     progress: Listener = silent,
 ) -> StoredGram:
-    """The Gram matrix of a kernel over a corpus (or between two), stored at `path`; goes on where it was.
+    """G[s, t] = k(x_s, x_t) for all positions (or structures) of a corpus, stored at `path`; goes on where it was.
 
-    Tiles run on `executor`, on the workers of a Dask `client`, or in this process. `block_rows` and `compression`
-    ("none" by default, "lz4", "zstd") are choices of a new store; an existing one keeps its own. `limit_bytes` is
-    what one worker thread may use: a plan that needs more is refused before anything runs.
+    Parameters
+    ----------
+    kernel, corpus : what decides the numbers, with `other` and `dtype`
+    path : a folder, or the url of an object store (s3://...)
+    other : a second corpus for the columns; the matrix is symmetric without it
+    client, executor : the workers of a Dask client, or an executor; this process by default
+    dtype : "float64" or "float32", of the stored tiles; they are computed in float64
+    block_rows, compression : choices of a new store ("none", "lz4", "zstd"); an existing one keeps its own
+    limit_bytes : what one worker thread may use; a plan that needs more is refused before anything runs
+    retries : further tries of a tile that failed
+    progress : called with the events of `gramline.pipeline.events`
+
+    Returns
+    -------
+    StoredGram of shape (rows of `corpus`, rows of `other` or of `corpus`)
+
+    >>> import tempfile
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.pipeline import Corpus, build_gram
+    >>> corpus = Corpus.from_sequences([["a", "b"], ["b"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     build_gram(SequenceLabeling(c=0.5), corpus, f"{folder}/a.gram.zarr").to_numpy()
+    array([[2.25, 0.  , 0.  ],
+           [0.  , 2.25, 1.5 ],
+           [0.  , 1.5 , 1.  ]])
     """
-    store = create_or_open(
-        kernel, corpus, path, other=other, dtype=dtype, block_rows=block_rows, compression=compression
-    )
-    compute_missing(
-        store, choose_executor(client, executor), limit_bytes=limit_bytes, retries=retries, progress=progress
-    )
-    return StoredGram(store)
+    build = GramBuild(kernel, corpus, path, StoreChoices(dtype, block_rows, compression), other=other)
+    runner = choose_executor(client, executor)
+    return build.run(runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
 
 
 def create_or_open(
     kernel: Kernel,
     corpus: Packable | Packed,
     path: str | os.PathLike[str],
+    choices: StoreChoices = DEFAULT,
     *,
     other: Packable | Packed | None = None,
-    dtype: str = "float64",
-    block_rows: int | None = None,
-    compression: str | None = None,
 ) -> TileStore:
     """The store of exactly this Gram matrix, with whatever tiles it has; a store of anything else is refused."""
-    if not isinstance(kernel, Kernel):
-        raise InputError(f"expected a kernel such as SequenceLabeling(), got {kernel!r}")
-    url = absolute(path)
-    rows, cols = pack_pair(corpus, other)
-    spec = GramSpec.of(kernel, rows, cols, dtype)
-    if group_exists(url):
+    return GramBuild(kernel, corpus, path, choices, other=other).create()
+
+
+class GramBuild:
+    """A Gram matrix on its way into the store at `path` (None: only planned); nothing is written before `create`.
+
+    A store that is there is opened, and must be of this matrix and these choices. Otherwise the corpora are prepared
+    and laid out here, once, for the plan and for the store.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        corpus: Packable | Packed,
+        path: str | os.PathLike[str] | None,
+        choices: StoreChoices = DEFAULT,
+        *,
+        other: Packable | Packed | None = None,
+    ) -> None:
+        if not isinstance(kernel, Kernel):
+            raise InputError(f"expected a kernel such as SequenceLabeling(), got {kernel!r}")
+        self.kernel, self.dtype = kernel, choices.dtype
+        self._choices = choices
+        self._url = None if path is None else absolute(path)
+        self._plan: Plan | None = None
+        rows, cols = pack_pair(corpus, other)
+        self._spec = GramSpec.of(kernel, rows, cols, self.dtype)
+        self._store: TileStore | None = None
+        if self._url is not None and path is not None and require_kind_or_nothing(os.fspath(path), (STORE,)):
+            self._open(self._url)
+            return
+        self._rows = kernel.prepare(rows)
+        self._cols = None if cols is None else kernel.prepare(cols, like=self._rows)
+        self.layout = _lay_out(kernel, self._rows, self._cols, choices.block_rows)
+
+    def _open(self, url: str) -> TileStore:
         store = TileStore(url)
-    else:
-        ready, ready_cols = prepare(kernel, rows, cols)
-        layout = lay_out(kernel, ready, ready_cols, block_rows)
-        store = TileStore.create(url, spec, ready, ready_cols, layout, compression or "none")
-    _refuse_another(store, spec, block_rows, compression)
-    return store
+        _refuse_another(store, self._spec, self._choices)
+        self._store, self._plan, self.layout = store, None, store.layout
+        return store
+
+    @property
+    def is_new(self) -> bool:
+        """True when there is no store yet."""
+        return self._store is None
+
+    @property
+    def plan(self) -> Plan:
+        """The tiles to compute: all of a new store, or those that an existing one lacks."""
+        if self._plan is None and self._store is not None:
+            self._plan = plan_store(self._store)
+        elif self._plan is None:
+            sizes = [
+                np.array([packed_bytes(self.read_block(block, of_columns=side)) for block in range(layout.n_blocks)])
+                for side, layout in ((False, self.layout.rows), (True, self.layout.cols))
+            ]
+            self._plan = plan_gram(self.layout, (), np.dtype(self.dtype).itemsize, (sizes[0], sizes[1]))
+        return self._plan
+
+    def read_block(self, block: int, *, of_columns: bool = False) -> Packed:
+        """A block of the prepared rows, or of the columns."""
+        if self._store is not None:
+            return self._store.read_block(block, of_columns=of_columns)
+        packed, layout = (self._rows, self.layout.rows)
+        if of_columns and self._cols is not None:
+            packed, layout = (self._cols, self.layout.cols)
+        structures = layout.structures(block)
+        return packed.structures(structures.start, structures.stop)
+
+    def create(self) -> TileStore:
+        """The store, with whatever tiles it has. When somebody else creates it at the same time, theirs is opened."""
+        if self._store is not None:
+            return self._store
+        if self._url is None:
+            raise InputError("a build without a path is only planned", advice="give the path of the store")
+        plan, compression = self._plan, self._choices.compression or "none"
+        is_own = TileStore.write(self._url, self._spec, (self._rows, self._cols), self.layout, compression)
+        store = self._open(self._url)
+        self._plan = plan if is_own else None
+        return store
+
+    def run(
+        self, executor: Executor, *, limit_bytes: int | None = None, retries: int = 2, progress: Listener = silent
+    ) -> StoredGram:
+        """Create the store and compute its tiles; a plan that needs more than `limit_bytes` per thread is refused."""
+        if limit_bytes is not None:
+            self.plan.check_memory(limit_bytes)
+        store = self.create()
+        compute_missing(store, executor, plan=self.plan, retries=retries, progress=progress)
+        return StoredGram(store)
 
 
-def _refuse_another(store: TileStore, spec: GramSpec, block_rows: int | None, compression: str | None) -> None:
+def _refuse_another(store: TileStore, spec: GramSpec, choices: StoreChoices) -> None:
     """The store must be of this spec and, where they are given, of these choices."""
     differences = store.spec.differences(spec)
     if differences:
         advice = "choose another path or remove it"
         raise StoreError(f"{store.url} holds another Gram matrix ({differences})", advice=advice)
-    stored = store.layout.rows.block_rows
+    stored, block_rows, compression = store.layout.rows.block_rows, choices.block_rows, choices.compression
     if block_rows is not None and block_rows != stored:
         advice = "leave the block size out"
         raise StoreError(f"{store.url} has blocks of {stored} rows, not {block_rows}", advice=advice)
     if compression is not None and compression != store.compression:
-        raise StoreError(
-            f"{store.url} has compression {store.compression!r}, not {compression!r}",
-            advice="leave the compression out",
-        )
+        advice = "leave the compression out"
+        raise StoreError(f"{store.url} has compression {store.compression!r}, not {compression!r}", advice=advice)
 
 
-def prepare(kernel: Kernel, rows: Packed, cols: Packed | None) -> tuple[Packed, Packed | None]:
-    """Packed corpora with everything resolved that tiles need."""
-    ready = kernel.prepare(rows)
-    return ready, None if cols is None else kernel.prepare(cols, like=ready)
-
-
-def lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int | None) -> GramLayout:
+def _lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int | None) -> GramLayout:
     """Rows and columns in blocks; an empty corpus is refused."""
     if block_rows is not None and block_rows < 1:
         raise InputError(f"block_rows must be at least 1, got {block_rows}")
@@ -134,30 +234,24 @@ def choose_executor(client: Any, executor: Executor | None) -> Executor:
 
 def plan_store(store: TileStore, present: Collection[tuple[int, int]] | None = None) -> Plan:
     """The plan of everything a store still lacks; or of all but the given tiles."""
-    row_bytes, col_bytes = store.block_bytes()
-    return plan_gram(
-        store.layout,
-        store.present() if present is None else present,
-        itemsize=store.tiles.dtype.itemsize,
-        row_bytes=row_bytes,
-        col_bytes=col_bytes,
-        store=store.url,
-        identity=store.identity,
-    )
+    done = store.present() if present is None else present
+    return plan_gram(store.layout, done, store.tiles.dtype.itemsize, store.block_bytes()).at(store.url, store.identity)
 
 
 def compute_missing(
     store: TileStore,
     executor: Executor,
     *,
+    plan: Plan | None = None,
     limit_bytes: int | None = None,
     retries: int = 2,
     progress: Listener = silent,
 ) -> int:
     """Compute every tile that is not there; the number of tiles computed. What was done is kept, whatever happens."""
-    plan = plan_store(store)
+    plan = plan_store(store) if plan is None else plan.at(store.url, store.identity)
     if limit_bytes is not None:
         plan.check_memory(limit_bytes)
+    keep_store_open(store)
     begin = perf_counter()
     n_threads = executor.n_threads if plan.tasks else 0
     progress(BuildStarted(store.url, plan.n_tiles, plan.n_present, plan.tile_bytes, plan.cells, n_threads))
@@ -175,15 +269,21 @@ def compute_missing(
             progress(TileDone(outcome.result, n_done, outcome.task.cells))
     if failed:
         raise _tile_failed(store, failed, n_done, retries)
-    missing = plan_store(store).tasks if plan.tasks else ()
-    if missing:
-        first = f"tile ({missing[0].i}, {missing[0].j}) of {store.url}"
-        raise RunError(
-            f"{first} was written but is not there ({len(missing)} such tiles)",
-            advice="do all workers see the same storage?",
-        )
+    if plan.tasks:
+        _require_written(store, plan)
     progress(BuildFinished(n_done, perf_counter() - begin, tile_seconds))
     return n_done
+
+
+def _require_written(store: TileStore, plan: Plan) -> None:
+    """Workers that write elsewhere look as if they had done their work."""
+    present = store.present()
+    missing = [(task.i, task.j) for task in plan.tasks if (task.i, task.j) not in present]
+    if missing:
+        raise RunError(
+            f"tile {missing[0]} of {store.url} was written but is not there ({len(missing)} such tiles)",
+            advice="do all workers see the same storage?",
+        )
 
 
 def _tile_failed(store: TileStore, failed: list[Outcome[TileTask, Any]], n_done: int, retries: int) -> TileFailedError:

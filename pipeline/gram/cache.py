@@ -14,16 +14,18 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
+from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import FileLock, write_whole
-from gramline.pipeline.gram.build import create_or_open
-from gramline.pipeline.gram.leading import LeadingGram
+from gramline.pipeline.gram.build import DEFAULT, StoreChoices, create_or_open
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
@@ -130,14 +132,12 @@ class GramCache:
         self,
         kernel: Kernel,
         corpus: Packed,
+        choices: StoreChoices = DEFAULT,
         *,
-        dtype: str = "float64",
-        block_rows: int | None = None,
-        compression: str | None = None,
         made_from: str = "",
     ) -> Iterator[StoredGram]:
         """The Gram matrix of a kernel over a corpus, with whatever tiles it has; nobody deletes it meanwhile."""
-        spec = GramSpec.of(kernel, corpus, None, dtype)
+        spec = GramSpec.of(kernel, corpus, None, choices.dtype)
         while True:
             entry = self.find(spec) or Entry(self.folder / spec.fingerprint())
             entry.folder.mkdir(parents=True, exist_ok=True)
@@ -151,9 +151,7 @@ class GramCache:
                 if self.find(spec) == entry:
                     store = TileStore(entry.store)
                 else:
-                    store = create_or_open(
-                        kernel, corpus, entry.store, dtype=dtype, block_rows=block_rows, compression=compression
-                    )
+                    store = create_or_open(kernel, corpus, entry.store, choices)
                 whole = store.layout.rows.n_structures == len(corpus)
                 yield StoredGram(store) if whole else LeadingGram(store, len(corpus))
                 return
@@ -191,6 +189,30 @@ class GramCache:
             held -= sizes[entry.name]
             removed.append((entry.name, sizes[entry.name]))
         return Freed(tuple(removed), tuple(in_use))
+
+
+class LeadingGram(StoredGram):
+    """The first `n_structures` of a symmetric store; they must end where a block ends, as an appended corpus begins."""
+
+    def __init__(self, store: TileStore, n_structures: int) -> None:
+        super().__init__(store)
+        rows = store.layout.rows
+        ends = np.flatnonzero(rows.block_structures == n_structures)
+        if not store.layout.is_symmetric or len(ends) == 0:
+            raise StoreError(f"{store.url} has no block that ends after structure {n_structures}")
+        n_blocks = int(ends[0])
+        self._layout = GramLayout.symmetric(
+            BlockLayout(rows.lengths[:n_structures], rows.block_structures[: n_blocks + 1], rows.block_rows)
+        )
+
+    @property
+    def layout(self) -> GramLayout:
+        return self._layout
+
+    def status(self) -> GramStatus:
+        n_blocks = self._layout.rows.n_blocks
+        own = sum(i < n_blocks and j < n_blocks for i, j in self.store.present())
+        return replace(super().status(), n_present=own, stored_bytes=own * self.store.tiles.tile_bytes)
 
 
 def _begins_with(stored: GramSpec, wanted: GramSpec) -> bool:

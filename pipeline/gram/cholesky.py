@@ -11,7 +11,10 @@ import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +25,12 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
 from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor, closing_early
+from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.cholesky_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
-from gramline.pipeline.gram.scratch import Claim, claim_scratch
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.storage.groups import group_exists, new_array, write_arrays
+from gramline.pipeline.storage.groups import group_exists, is_local, local_path, new_array, write_arrays
 from gramline.pipeline.storage.object_store import storage_errors
-from gramline.pipeline.storage.writer import GroupWriter
+from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
 FACTOR_LIMIT = 2 << 30  # bytes
 TILED_SHARE = 0.5  # of LAPACK's pace, measured
@@ -64,6 +67,36 @@ def plan_factor(store: TileStore, n_rows: int, limit: int = FACTOR_LIMIT) -> Fac
     # The inverse's diagonal needs one block column of it.
     peak = 8 * block * max(TILES_AT_ONCE * block, n_rows + 2 * block)
     return FactorPlan(True, peak, 8 * block * block * n_tiles, n_tiles, operations)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A scratch group that nobody else uses until `release`."""
+
+    scratch: str
+    lock: FileLock | None = None
+
+    def release(self, *, remove: bool) -> None:
+        """Let others have it; `remove` what it holds first."""
+        if remove:
+            remove_group(self.scratch)
+        if self.lock is not None:
+            self.lock.release(remove=True)
+
+
+def claim_scratch(store: str, digest: str) -> Claim:
+    """The first group of that digest beside the store that is free.
+
+    In an object store nobody can be asked: there every claim gets a group of its own.
+    """
+    if not is_local(store):
+        return Claim(f"{store}.factor-{digest}-{uuid4().hex[:8]}")
+    for number in count():
+        name = f"{digest}-{number}" if number else digest
+        lock = FileLock.acquire(Path(f"{local_path(store)}.claim-{name}"), wait=False)
+        if lock is not None:
+            return Claim(f"{store}.factor-{name}", lock)
+    raise AssertionError  # there is always a next number
 
 
 class StoredFactor(TiledFactor):

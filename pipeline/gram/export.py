@@ -15,8 +15,8 @@ from gramline.pipeline.errors import StoreError
 from gramline.pipeline.files import write_then_rename
 from gramline.pipeline.gram.store import absolute
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.storage.documents import EXPORTED
 from gramline.pipeline.storage.groups import group_exists, is_local, require_export_or_nothing
-from gramline.pipeline.storage.kinds import EXPORTED
 from gramline.pipeline.storage.object_store import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, exists_already
 

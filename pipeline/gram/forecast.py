@@ -1,19 +1,21 @@
-"""What a build will take, told before anything runs: tiles, bytes, memory and time."""
+"""What is said of a build before anything runs: tiles, bytes, memory and time, and what its kernel is not good for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from gramline.kernels.base import Kernel
-    from gramline.kernels.packing import Packed
-    from gramline.learners.operators.layout import BlockLayout, GramLayout
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.gram.plan import Plan
+import numpy as np
 
-PROGRAM_BYTES = 300_000_000  # what a worker process takes before it holds any tile, measured
-DASK_SHARE = 0.9  # Dask restarts a worker at 95 % of its limit
+from gramline.kernels.base import Kernel
+from gramline.kernels.marginalized import PositionLabeling
+from gramline.kernels.observations.identity import Identity
+from gramline.kernels.observations.substitution import Substitution
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.pack import FEATURE_SET_MARK
+from gramline.pipeline.gram.build import GramBuild
+from gramline.pipeline.gram.plan import Plan, time_sample_tiles
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,17 @@ class Forecast:
     shape: tuple[int, int]
     block_rows: int
     seconds_per_cell: float
+
+    @classmethod
+    def of(cls, build: GramBuild) -> Forecast:
+        """The plan of a build and its pace, from a few sample tiles."""
+        layout, plan = build.layout, build.plan
+
+        def read_block(number: int, of_columns: bool) -> Any:
+            return build.read_block(number, of_columns=of_columns)
+
+        per_cell = time_sample_tiles(build.kernel, layout, build.dtype, read_block)
+        return cls(plan, layout.shape, layout.rows.block_rows, per_cell)
 
     def to_dict(self, n_threads: int) -> dict[str, Any]:
         plan = self.plan
@@ -42,54 +55,24 @@ class Forecast:
         }
 
 
-def forecast(
-    kernel: Kernel, corpus: Corpus, other: Corpus | None, *, path: str | None, dtype: str, block_rows: int | None
-) -> Forecast:
-    """The plan of a matrix and its pace; what the store at `path` has already is not counted again."""
-    from gramline.kernels.packing import pack_pair
-    from gramline.pipeline.gram.build import prepare
-    from gramline.pipeline.gram.plan import time_sample_tiles
-
-    plan, layout = planned(kernel, corpus, other, path=path, dtype=dtype, block_rows=block_rows)
-    rows, cols = prepare(kernel, *pack_pair(corpus, other))
-    per_cell = time_sample_tiles(kernel, rows, cols, layout, dtype)
-    return Forecast(plan, layout.shape, layout.rows.block_rows, per_cell)
-
-
-def planned(
-    kernel: Kernel, corpus: Corpus, other: Corpus | None, *, path: str | None, dtype: str, block_rows: int | None
-) -> tuple[Plan, GramLayout]:
-    """The tiles to compute, from the store at `path` if there is one; writes nothing."""
-    import numpy as np
-
-    from gramline.kernels.packing import pack_pair
-    from gramline.pipeline.gram.build import create_or_open, lay_out, plan_store, prepare
-    from gramline.pipeline.gram.plan import plan_gram
-    from gramline.pipeline.storage.groups import require_kind_or_nothing
-    from gramline.pipeline.storage.kinds import STORE
-
-    if path is not None and require_kind_or_nothing(path, (STORE,)):
-        store = create_or_open(kernel, corpus, path, other=other, dtype=dtype, block_rows=block_rows)
-        return plan_store(store), store.layout
-    rows, cols = prepare(kernel, *pack_pair(corpus, other))
-    layout = lay_out(kernel, rows, cols, block_rows)
-    plan = plan_gram(
-        layout,
-        (),
-        itemsize=np.dtype(dtype).itemsize,
-        row_bytes=np.array(_block_bytes(rows, layout.rows)),
-        col_bytes=np.array(_block_bytes(rows if cols is None else cols, layout.cols)),
-    )
-    return plan, layout
-
-
-def tile_limit(memory_limit: int, threads: int) -> int:
-    """Bytes that one thread of a worker may use for tiles."""
-    return max(1, int(DASK_SHARE * memory_limit - PROGRAM_BYTES) // threads)
-
-
-def _block_bytes(packed: Packed, layout: BlockLayout) -> list[int]:
-    blocks = (layout.structures(block) for block in range(layout.n_blocks))
-    return [
-        sum(array.nbytes for array in packed.structures(part.start, part.stop).arrays().values()) for part in blocks
-    ]
+def kernel_notes(kernel: Kernel, corpus: Corpus) -> Iterator[str]:
+    """What a user should know of a kernel on a corpus: values that are right and of little use, and what to do."""
+    observation = kernel.observation if isinstance(kernel, PositionLabeling) else None
+    if isinstance(observation, Substitution) and not observation.is_positive_semidefinite:
+        smallest = observation.smallest_eigenvalue
+        yield (
+            f"the substitution matrix is not positive semidefinite (smallest eigenvalue {smallest:.3g}), as published "
+            "ones are not: learners that solve with the Gram matrix may refuse it, and perceptrons learn badly from "
+            f"it; take exp(0.15 (s_ab - (s_aa + s_bb) / 2)) of its entries s, or add {-smallest:.3g} to its diagonal"
+        )
+    if isinstance(observation, Identity):
+        packed = corpus.packed()
+        is_set = np.array([name.startswith(FEATURE_SET_MARK) for name in packed.vocabulary.symbols], dtype=bool)
+        alone = int(np.count_nonzero(is_set & (np.bincount(packed.observed, minlength=len(is_set)) == 1)))
+        if alone > packed.n_positions / 2:
+            yield (
+                f"identity compares feature sets as a whole, and {alone:,} of {packed.n_positions:,} positions have "
+                "one that is nowhere else: nothing can be learned for new ones; the observation kernels linear and "
+                "polynomial:degree=2,normalized=true compare them feature by feature (--observation, or [kernel] of "
+                "a job file)"
+            )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
-from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import PlanError
 
 WORK_TILES = 2.0  # float64 tiles a kernel holds at most while it computes one
 STORED_TILES = 2.0  # stored tiles held at most while one is padded, compressed and written
+PROGRAM_BYTES = 300_000_000  # what a worker process takes before it holds any tile, measured
+DASK_SHARE = 0.9  # Dask restarts a worker at 95 % of its limit
 SIZE_CLASSES = 8  # how finely "biggest first" is meant
 WRITE_BYTES_PER_SECOND = 8e8  # one thread, uncompressed, measured; see docs/design-notes.md
 
@@ -41,6 +43,10 @@ class Plan:
     n_tiles: int  # stored tiles of the whole matrix
     n_present: int  # of them done already
     tile_bytes: int  # on disk, uncompressed
+
+    def at(self, store: str, identity: str) -> Plan:
+        """The same plan with tasks for the store at that url."""
+        return replace(self, tasks=tuple(replace(task, store=store, identity=identity) for task in self.tasks))
 
     @property
     def stored_bytes(self) -> int:
@@ -80,15 +86,15 @@ class Plan:
 def plan_gram(
     layout: GramLayout,
     present: Collection[tuple[int, int]],
-    *,
     itemsize: int,
-    row_bytes: NDArray[np.int64],
-    col_bytes: NDArray[np.int64],
-    store: str = "",
-    identity: str = "",
+    block_bytes: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> Plan:
-    """The tiles of `layout` that are not `present`. `row_bytes` and `col_bytes` are the sizes of the corpus blocks."""
+    """The tiles of `layout` that are not `present`, for any store of them.
+
+    `itemsize` is that of a stored value; `block_bytes` are the sizes of the corpus blocks, of rows and of columns.
+    """
     done = set(present)
+    row_bytes, col_bytes = block_bytes
     tile_bytes = itemsize * layout.rows.block_rows * layout.cols.block_rows
     heights, widths = np.diff(layout.rows.block_starts), np.diff(layout.cols.block_starts)
     tasks = []
@@ -97,33 +103,35 @@ def plan_gram(
             continue
         cells = int(heights[i] * widths[j])
         peak = int(WORK_TILES * 8 * cells + STORED_TILES * tile_bytes + row_bytes[i] + col_bytes[j])
-        tasks.append(TileTask(store, identity, i, j, cells, peak))
+        tasks.append(TileTask("", "", i, j, cells, peak))
     largest = max((task.cells for task in tasks), default=1)
     # Tiles of about the same size stay in row order, so that workers find their blocks in the cache.
     tasks.sort(key=lambda task: -(SIZE_CLASSES * task.cells // largest))
     return Plan(tuple(tasks), layout.n_tiles, layout.n_tiles - len(tasks), tile_bytes)
 
 
+def tile_limit(memory_limit: int, threads: int) -> int:
+    """Bytes that one thread of a worker may use for tiles."""
+    return max(1, int(DASK_SHARE * memory_limit - PROGRAM_BYTES) // threads)
+
+
 def time_sample_tiles(
-    kernel: Kernel, rows: Packed, cols: Packed | None, layout: GramLayout, dtype: str, *, samples: int = 3
+    kernel: Kernel, layout: GramLayout, dtype: str, read_block: Callable[[int, bool], Packed], samples: int = 3
 ) -> float:
-    """Seconds per kernel value, from computing a few tiles of prepared corpora spread over the matrix."""
-    columns = rows if cols is None else cols
+    """Seconds per kernel value, from computing a few tiles spread over the matrix.
+
+    `read_block(number, of_columns)` gives the prepared blocks.
+    """
     n_rows, n_cols = layout.rows.n_blocks, layout.cols.n_blocks
     chosen = {(k * (n_rows - 1) // samples, n_cols - 1 - k * (n_cols - 1) // (2 * samples)) for k in range(samples)}
     seconds = cells = 0.0
     for number, (i, j) in enumerate([next(iter(chosen)), *sorted(chosen)]):
-        left, right = _block(rows, layout.rows, i), _block(columns, layout.cols, j)
+        left, right = read_block(i, False), read_block(j, True)
         begin = perf_counter()
         tile = kernel.tile(left, right, np.dtype(dtype))
         if number:  # the first one only loads compiled code
             seconds, cells = seconds + perf_counter() - begin, cells + tile.size
     return seconds / cells
-
-
-def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:
-    structures = layout.structures(block)
-    return packed.structures(structures.start, structures.stop)
 
 
 def megabytes(count: float) -> str:

@@ -25,10 +25,12 @@ from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
-from gramline.pipeline.gram.stray_segments import segment_named
-from gramline.pipeline.storage.documents import REVISION
+from gramline.pipeline.gram.strays import segment_named
+from gramline.pipeline.storage.documents import REVISION, STORE
 from gramline.pipeline.storage.groups import (
     COMPRESSIONS,
+    ROWS,
+    TILE_BYTES,
     check_format,
     is_local,
     local_path,
@@ -37,8 +39,6 @@ from gramline.pipeline.storage.groups import (
     read_attributes,
     write_attributes,
 )
-from gramline.pipeline.storage.kinds import STORE
-from gramline.pipeline.storage.limits import ROWS, TILE_BYTES
 from gramline.pipeline.storage.object_store import storage_error, storage_errors
 from gramline.pipeline.storage.tile_array import ChunkError, TileArray
 from gramline.pipeline.storage.writer import GroupWriter
@@ -83,11 +83,12 @@ class TileStore:
         self.tiles = TileArray(url, TILES)
         self._check_tiles()
 
-    @classmethod
-    def create(
-        cls, url: str, spec: GramSpec, rows: Packed, cols: Packed | None, layout: GramLayout, compression: str
-    ) -> TileStore:
-        """A new store of prepared corpora without any tile. When somebody else was faster, theirs is opened."""
+    @staticmethod
+    def write(
+        url: str, spec: GramSpec, corpora: tuple[Packed, Packed | None], layout: GramLayout, compression: str
+    ) -> bool:
+        """A new store of prepared corpora without any tile; False when somebody else was faster, theirs stays."""
+        rows, cols = corpora
         if compression not in COMPRESSIONS:
             raise StoreError(f"compression must be one of {', '.join(COMPRESSIONS)}, got {compression!r}")
         chunks = (layout.rows.block_rows, layout.cols.block_rows)
@@ -99,8 +100,7 @@ class TileStore:
             }
             new_array(group, TILES, tiled_shape(layout), chunks, spec.dtype, fill=np.nan, compression=compression)
             about = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
-            writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
-        return cls(url)
+            return writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
 
     def appended(self, spec: GramSpec, rows: Packed, layout: BlockLayout) -> TileStore:
         """The store with one more segment of rows; visible once the attributes, written last, are there."""

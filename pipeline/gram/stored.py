@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from threading import Event, Thread
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,8 @@ from gramline.pipeline.gram.product import TileProduct
 from gramline.pipeline.gram.spread_product import is_worth_spreading, spread_product
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stream import Key, TileReader
+
+REPORT_SECONDS = 10.0  # between two lines about a training
 
 
 @dataclass(frozen=True)
@@ -260,3 +265,28 @@ def _labels(packed: Packed) -> list[list[str | None]]:
     names = packed.vocabulary.labels
     flat = [None if code == MISSING else names[code] for code in packed.labels.tolist()]
     return [flat[low:high] for low, high in pairwise(packed.starts.tolist())]
+
+
+@contextmanager
+def report_reads(gram: StoredGram, say: Callable[[str], None], every: float = REPORT_SECONDS) -> Iterator[None]:
+    """Say a line every so often until the block ends: passes over the tiles so far, and how fast they come."""
+    ended = Event()
+    begin, before = perf_counter(), gram.tile_reads
+    tile_bytes = gram.dtype.itemsize * gram.layout.rows.block_rows * gram.layout.cols.block_rows
+
+    def report() -> None:
+        while not ended.wait(every):
+            reads = gram.tile_reads - before
+            speed = reads * tile_bytes / (perf_counter() - begin) / 1e9
+            say(
+                f"{reads:,} tiles read, {reads / gram.layout.n_tiles:.1f} passes over the {gram.layout.n_tiles:,} "
+                f"stored ones, {speed:.1f} GB/s"
+            )
+
+    reporter = Thread(target=report, name="read-progress", daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        reporter.join()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,38 +20,32 @@ Key = tuple[int, int]
 
 
 class TileReader:
-    """Reads tiles of a store into memory that is used again once nobody holds a tile in it any more.
+    """Reads tiles of a store into buffers that it lends; a buffer comes back when no view of its tile is left.
 
     Fresh memory for every tile costs as much in page faults as reading the tile does.
     """
 
     def __init__(self, store: TileStore) -> None:
         self._store = store
-        self._buffers: list[NDArray[np.uint8]] = []
-        self._lock = Lock()
-        self._unused = 0  # references to a buffer that no tile lives in, as `_references` counts them
+        self._free: deque[NDArray[np.uint8]] = deque(maxlen=BUFFERS_KEPT)
 
     def read(self, i: int, j: int, *, check_finite: bool = True) -> NDArray[Any]:
         """A stored tile; see `TileStore.read_tile`."""
-        return self._store.read_tile(i, j, self._free(), check_finite=check_finite)
+        return self._store.read_tile(i, j, self._lend(), check_finite=check_finite)
 
-    def _free(self) -> NDArray[np.uint8] | None:
+    def _lend(self) -> NDArray[np.uint8] | None:
+        """A buffer for one tile; None where tiles always come in memory of their own."""
         size = self._store.tiles.buffer_bytes
         if size is None:
             return None
-        with self._lock:
-            for number in range(len(self._buffers)):
-                if self._references(number) <= self._unused:
-                    return self._buffers[number]
-            if len(self._buffers) == BUFFERS_KEPT:
-                return np.empty(size, np.uint8)
-            self._buffers.append(np.empty(size, np.uint8))
-            self._unused = self._references(-1)
-            return self._buffers[-1]
-
-    def _references(self, number: int) -> int:
-        """A view of an array keeps it alive: as long as a tile exists, its buffer counts one reference more."""
-        return sys.getrefcount(self._buffers[number])
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = np.empty(size, np.uint8)
+        # Every view of `lent` refers to it, and not to `memory`: when it is collected, nobody sees the memory any more.
+        lent = np.frombuffer(memory.data, np.uint8)
+        finalize(lent, self._free.append, memory).atexit = False
+        return lent
 
     def stream(self, keys: Iterable[Key], *, check_finite: bool = True) -> Iterator[tuple[Key, NDArray[Any]]]:
         """(key, tile) in the order of `keys`, at most AHEAD + 1 of them in memory besides those the caller keeps."""

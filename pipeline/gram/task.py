@@ -56,12 +56,13 @@ class Cache(Generic[Entry]):
             self._weight = 0
 
 
-def _packed_bytes(packed: Packed) -> int:
+def packed_bytes(packed: Packed) -> int:
+    """Bytes of a packed corpus in memory."""
     return sum(array.nbytes for array in packed.arrays().values())
 
 
 _stores: Cache[TileStore] = Cache(STORES_KEPT)
-_blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, _packed_bytes)
+_blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, packed_bytes)
 _memory = local()
 
 
@@ -100,6 +101,11 @@ def _chunk_memory(store: TileStore) -> NDArray[Any]:
     if chunk is None or chunk.shape != tiles.chunks or chunk.dtype != tiles.dtype:
         chunk = _memory.chunk = np.empty(tiles.chunks, tiles.dtype)
     return chunk
+
+
+def keep_store_open(store: TileStore) -> None:
+    """Tasks that run in this process use this one instead of opening their own."""
+    _stores.get((store.url, store.identity), lambda: store)
 
 
 def planned_store(url: str, identity: str) -> TileStore:

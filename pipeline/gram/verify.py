@@ -18,9 +18,8 @@ from gramline.pipeline.executors.base import FINAL, Executor, closing_early
 from gramline.pipeline.gram.build import choose_executor, compute_missing, plan_store
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.gram.store import TileStore, absolute
-from gramline.pipeline.gram.stray_segments import sweep_segments
+from gramline.pipeline.gram.strays import sweep_partial, sweep_segments
 from gramline.pipeline.gram.task import cached_block, planned_store
-from gramline.pipeline.storage.strays import sweep_partial
 
 SAMPLES = 3  # random pairs of structures per tile, besides the pair that holds its largest value
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5}  # relative to the largest value compared

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.saved import SavedLearner, load_learner
-from gramline.pipeline.storage.kinds import MODEL, RANKER, Kind
+from gramline.pipeline.storage.documents import MODEL, RANKER, Kind
 
 if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker

@@ -26,7 +26,7 @@ from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.checks import check_labels, check_rows
 from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
-from gramline.pipeline.storage.kinds import MODEL
+from gramline.pipeline.storage.documents import MODEL
 
 COUNTED = ("symbols", "labels")  # what is kept of all training positions where a prior counts them
 STRANGE = (

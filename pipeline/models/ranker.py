@@ -31,7 +31,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.checks import check_forest_arrays, check_hypotheses, check_rows
 from gramline.pipeline.models.model import chosen_structures
 from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
-from gramline.pipeline.storage.kinds import RANKER
+from gramline.pipeline.storage.documents import RANKER
 
 CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes
 

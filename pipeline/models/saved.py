@@ -20,8 +20,8 @@ from gramline.learners.estimator import Learner
 from gramline.pipeline.corpus.packed import packed_from_arrays, packed_to_arrays
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.models.checks import UNREADABLE, check_state
+from gramline.pipeline.storage.documents import SAVED_LEARNERS, Kind
 from gramline.pipeline.storage.groups import check_format, read_group
-from gramline.pipeline.storage.kinds import SAVED_LEARNERS, Kind
 from gramline.pipeline.storage.writer import write_group
 
 VERSION = 2  # 1 had no seal on its attributes

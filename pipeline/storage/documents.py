@@ -1,7 +1,7 @@
-"""The zarr.json of groups and arrays, changed so that nobody else's change is lost.
+"""The zarr.json of groups and arrays: which kind of group it makes, and how it is changed.
 
 On a local disk there are locks. In an object store nobody can be locked out, so there a change is made of what is there
-at that moment, or it is refused.
+at that moment, or it is refused: nobody else's change is lost.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gramline.pipeline.errors import StoreChangedError
+from gramline.pipeline.errors import StoreChangedError, StoreError
 from gramline.pipeline.storage.object_store import update_document
+from gramline.pipeline.storage.places import is_local, local_path
 
 ROOT = "zarr.json"  # the document that makes a group or an array
 SEAL = "seal"  # the attribute with a digest of all others
@@ -38,8 +40,8 @@ def write_attributes(node: Any, attributes: Mapping[str, Any]) -> None:
     wanted = _sealed(plain | {REVISION: revision + 1})
 
     def change(document: dict[str, Any]) -> dict[str, Any]:
-        found = document["attributes"]
-        if found != wanted and found.get(REVISION, 0) != revision:
+        current = document["attributes"]
+        if current != wanted and current.get(REVISION, 0) != revision:
             raise StoreChangedError("somebody else changed the attributes; open the group again")
         return document | {"attributes": wanted}
 
@@ -69,3 +71,53 @@ def _sealed(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _document(node: Any) -> str:
     return f"{node.path}/{ROOT}".removeprefix("/")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a path should lead to: its name, the attribute that tells it from others, and what to do without it."""
+
+    name: str
+    key: str
+    value: str
+    advice: str
+
+    def holds(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether a group with these attributes is of this kind."""
+        return bool(attributes.get(self.key) == self.value)
+
+    def require(self, url: str, attributes: Mapping[str, Any]) -> None:
+        """Refuse a group of another kind."""
+        if not self.holds(attributes):
+            found = [f"a {kind.name}" for kind in KINDS if kind.holds(attributes)]
+            raise self.refusal(url, found[0] if found else "a Zarr group of something else")
+
+    def require_folder(self, url: str) -> None:
+        """Refuse a local path where no folder is; nothing can be said about other places before they are opened."""
+        if is_local(url) and not local_path(url).is_dir():
+            raise self.refusal(url, "a file") if local_path(url).exists() else self.missing(url)
+
+    def missing(self, url: str) -> StoreError:
+        """What to say of a place without a group."""
+        if not is_local(url):
+            return StoreError(f"there is no {self.name} at {url}", advice=self.advice)
+        if not local_path(url).is_dir():
+            return StoreError(f"{url} does not exist", advice=self.advice)
+        is_empty = not any(local_path(url).iterdir())
+        return self.refusal(url, "an empty folder" if is_empty else "a folder of something else")
+
+    def refusal(self, url: str, found: str) -> StoreError:
+        """What to say of something else at `url`."""
+        return StoreError(f"{url} is not a {self.name} but {found}", advice=self.advice)
+
+    def as_target(self) -> Kind:
+        """The same kind where something is written to: anything else there is not replaced."""
+        return replace(self, advice="choose another path, or remove it")
+
+
+STORE = Kind("store", "gramline", "gram", "give the path of a store that `gramline gram build` wrote")
+MODEL = Kind("model", "format", "gramline model", "give the path of a model that `gramline fit` wrote")
+RANKER = Kind("ranker", "format", "gramline ranker", "give the path of a ranker that `gramline fit` wrote")
+KINDS = (STORE, MODEL, RANKER)
+EXPORTED = {"gramline": "export"}  # attributes of an exported array: by them alone it is known, and replaced
+SAVED_LEARNERS = (MODEL, RANKER)  # what a newly trained one may replace

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,10 +23,8 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import LocalStore
 
 from gramline.pipeline.errors import StorageUnavailableError, StoreDamagedError, StoreError, first_line
-from gramline.pipeline.storage.documents import SEAL, seal_of, shared_bucket
+from gramline.pipeline.storage.documents import EXPORTED, SEAL, STORE, Kind, seal_of, shared_bucket
 from gramline.pipeline.storage.documents import write_attributes as write_attributes
-from gramline.pipeline.storage.kinds import EXPORTED, STORE, Kind
-from gramline.pipeline.storage.limits import check_array, check_stored
 from gramline.pipeline.storage.object_store import refuse_secrets, sized_keys, storage_errors
 from gramline.pipeline.storage.places import is_local as is_local
 from gramline.pipeline.storage.places import local_path as local_path
@@ -39,6 +37,15 @@ COMPRESSIONS = {
     "lz4": (BloscCodec(cname="lz4", shuffle="bitshuffle"),),
     "zstd": (BloscCodec(cname="zstd", clevel=3, shuffle="bitshuffle"),),
 }
+# What an array from strangers may claim of itself, checked before memory is allocated.
+NUMBERS = "biuf"  # kinds of dtypes: no objects, no strings
+CODECS = {"bytes", "blosc", "crc32c"}  # all that gramline ever writes
+LAST_CODEC = "crc32c"
+DIMENSIONS = 4
+ROWS = 1 << 40  # of a matrix
+TILE_BYTES = 1 << 34
+CHUNK_BYTES = 1 << 31  # of a compressed chunk: what its codec can hold at all
+REBUILD = "rebuild it"
 CHUNK_ITEMS = 1 << 21  # items of one chunk of a plain array: large enough to be cheap, small enough to stream
 CHECKED = "arrays"  # the attribute that lists the arrays of a group with their digests
 # What Zarr raises at metadata and chunks that are not what they should be: one sentence each, whatever it was.
@@ -268,3 +275,38 @@ def digest(array: NDArray[Any]) -> str:
     state = hashlib.blake2b(f"{array.dtype.str}{array.shape}".encode(), digest_size=16)
     state.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
     return state.hexdigest()
+
+
+def check_array(
+    where: str, shape: Sequence[int], chunks: Sequence[int], dtype: np.dtype[Any], codecs: Sequence[str]
+) -> None:
+    """Refuse what gramline never writes: other codecs, other types, chunks beyond all measure."""
+    unknown = [name for name in codecs if name not in CODECS]
+    if unknown:
+        raise StoreError(f"{where} is encoded with {unknown[0]!r}, which gramline never writes", advice=REBUILD)
+    if not codecs or codecs[-1] != LAST_CODEC:
+        raise StoreError(f"{where} has no checksum, which gramline always writes", advice=REBUILD)
+    if dtype.kind not in NUMBERS:
+        raise StoreError(f"{where} holds values of type {dtype.name}, which gramline never writes", advice=REBUILD)
+    if len(shape) > DIMENSIONS or any(size > ROWS for size in shape):
+        raise StoreError(f"{where} claims the shape {_times(shape)}, more than any store holds", advice=REBUILD)
+    chunk_bytes = dtype.itemsize * math.prod(chunks)
+    limit = CHUNK_BYTES if "blosc" in codecs else TILE_BYTES
+    if chunk_bytes > limit:
+        raise StoreError(
+            f"{where} claims chunks of {_times(chunks)} values, {chunk_bytes:,} bytes each",
+            advice=f"at most {limit:,} are read",
+        )
+
+
+def check_stored(where: str, claimed_bytes: int, stored_bytes: int) -> None:
+    """An array without compression cannot be larger in memory than it is in the store."""
+    if claimed_bytes > stored_bytes:
+        raise StoreError(
+            f"{where} claims {claimed_bytes:,} bytes, but only {stored_bytes:,} are stored",
+            advice="it is damaged or incomplete",
+        )
+
+
+def _times(sizes: Sequence[int]) -> str:
+    return " x ".join(f"{size:,}" for size in sizes) or "1"

@@ -14,9 +14,9 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore, MemoryStore
 
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.storage.limits import METADATA_BYTES
 from gramline.pipeline.storage.object_store import open_bucket
 
+METADATA_BYTES = 1 << 26  # of one JSON document
 WRITE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
 _MEMORY: dict[str, Store] = {}
 _MEMORY_LOCKS: dict[str, Lock] = {}

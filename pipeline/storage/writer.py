@@ -20,7 +20,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.storage.documents import ROOT
+from gramline.pipeline.storage.documents import ROOT, Kind
 from gramline.pipeline.storage.groups import (
     CHECKED,
     COMPRESSIONS,
@@ -33,7 +33,6 @@ from gramline.pipeline.storage.groups import (
     write_arrays,
     write_attributes,
 )
-from gramline.pipeline.storage.kinds import Kind
 from gramline.pipeline.storage.object_store import (
     delete,
     has_attributes,

@@ -19,7 +19,7 @@ from gramline.kernels import SequenceLabeling
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline import Corpus, StoredGram, connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.gram.build import create_or_open
+from gramline.pipeline.gram.build import StoreChoices, create_or_open
 from gramline.pipeline.gram.cholesky import plan_factor
 
 RATE_SHARE = 0.35  # of LAPACK's flop rate per core
@@ -31,7 +31,9 @@ SCALE = 0.05  # so small that I + scale^2 G is positive definite for random symm
 def filled_store(path: Path, n_blocks: int, block_rows: int) -> StoredGram:
     """A float32 store of random tiles whose factors all go to disk."""
     corpus = Corpus.from_sequences([["a"] * block_rows] * n_blocks)
-    store = create_or_open(SequenceLabeling(), corpus, path / "a.zarr", dtype="float32", block_rows=block_rows)
+    store = create_or_open(
+        SequenceLabeling(), corpus, path / "a.zarr", StoreChoices(dtype="float32", block_rows=block_rows)
+    )
     draw = np.random.default_rng(0)
     for i, j in store.layout.tiles():
         tile = draw.random((block_rows, block_rows), dtype=np.float32)

@@ -26,7 +26,7 @@ from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
 from gramline.pipeline import Corpus, StoredGram, build_gram, connect
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.events import BuildFinished, Event, TileDone
-from gramline.pipeline.gram.build import create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, create_or_open, plan_store
 
 KERNEL = SequenceLabeling(c=0.01, observation=Polynomial(degree=2))
 STREAM_SHARE = 0.5  # of a product from a warm memmap of the full matrix
@@ -43,7 +43,9 @@ def log_corpus(n_positions: int, *, features: str = "token") -> Corpus:
 def filled_store(path: Path, n_blocks: int, block_rows: int) -> tuple[StoredGram, np.ndarray[Any, Any]]:
     """A float32 store of random tiles, and the same full matrix as a warm memmap."""
     corpus = Corpus.from_sequences([["a"] * block_rows] * n_blocks)
-    store = create_or_open(SequenceLabeling(), corpus, path / "a.zarr", dtype="float32", block_rows=block_rows)
+    store = create_or_open(
+        SequenceLabeling(), corpus, path / "a.zarr", StoreChoices(dtype="float32", block_rows=block_rows)
+    )
     n_rows = n_blocks * block_rows
     full = np.lib.format.open_memmap(path / "full.npy", mode="w+", dtype=np.float32, shape=(n_rows, n_rows))
     draw = np.random.default_rng(0)
@@ -196,7 +198,7 @@ def plan_store_peak(gram: StoredGram) -> int:
 
     rows, cols = gram.store.block_bytes()
     itemsize = gram.dtype.itemsize
-    return plan_gram(gram.layout, (), itemsize=itemsize, row_bytes=rows, col_bytes=cols).peak_bytes
+    return plan_gram(gram.layout, (), itemsize, (rows, cols)).peak_bytes
 
 
 def test_a_worker_holds_far_less_than_the_matrix(dask_client: Any, tmp_path: Path) -> None:
@@ -243,7 +245,9 @@ def test_build_time_and_memory_of_a_large_matrix(tmp_path: Path, capsys: pytest.
 
 def tile_times(corpus: Corpus, path: Path, block_rows: int, dtype: str, compression: str) -> dict[str, float]:
     """Median processor time over a few tiles of a real matrix, and the bytes that a cell takes on disk."""
-    store = create_or_open(KERNEL, corpus, path, block_rows=block_rows, dtype=dtype, compression=compression)
+    store = create_or_open(
+        KERNEL, corpus, path, StoreChoices(block_rows=block_rows, dtype=dtype, compression=compression)
+    )
     tasks = plan_store(store).tasks[:7]
     taken: dict[str, list[float]] = {"compute": [], "write": [], "read": []}
     # A virtual machine pays dearly for memory it never touched before, so the first round only touches it.

@@ -34,7 +34,7 @@ from gramline.pipeline.experiments.crf import (
     train_crf,
 )
 from gramline.pipeline.experiments.zscore_ner import FEATURES
-from gramline.pipeline.gram.build import create_or_open
+from gramline.pipeline.gram.build import StoreChoices, create_or_open
 
 DATA = Path(os.environ.get("GRAMLINE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -89,7 +89,9 @@ def random_labels(n_rows: int, length: int, n_labels: int = 9) -> list[list[str]
 def random_store(folder: Path, n_blocks: int, block_rows: int, *, with_memmap: bool) -> tuple[StoredGram, Any]:
     """Random float32 tiles, diagonally dominant with the ridge used here, and the full matrix as a warm memmap."""
     corpus = Corpus.from_sequences([["a"] * (block_rows // 16)] * (16 * n_blocks))
-    store = create_or_open(SequenceLabeling(), corpus, folder / "a.zarr", dtype="float32", block_rows=block_rows)
+    store = create_or_open(
+        SequenceLabeling(), corpus, folder / "a.zarr", StoreChoices(dtype="float32", block_rows=block_rows)
+    )
     n_rows = n_blocks * block_rows
     full = None
     if with_memmap:

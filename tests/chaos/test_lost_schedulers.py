@@ -15,7 +15,7 @@ from gramline.pipeline.errors import ClusterError
 from gramline.pipeline.events import Event, TileDone
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.storage import strays
+from gramline.pipeline.gram import strays
 
 
 @pytest.mark.chaos

@@ -18,7 +18,7 @@ from gramline.pipeline.events import Event, Listener, TileDone, silent
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.storage.strays import sweep_partial
+from gramline.pipeline.gram.strays import sweep_partial
 
 KERNEL = SequenceLabeling(c=0.7, gap=0.3)
 BLOCK_ROWS = 64

@@ -21,7 +21,7 @@ from gramline.pipeline.errors import StoreError
 from gramline.pipeline.executors.base import attempt
 from gramline.pipeline.gram.build import plan_store
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.gram.stray_segments import sweep_segments
+from gramline.pipeline.gram.strays import sweep_segments
 from gramline.pipeline.gram.task import compute_tile
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.storage.object_store import folders, open_bucket

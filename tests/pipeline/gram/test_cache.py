@@ -17,16 +17,15 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline import Corpus, append_gram
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.executors.inline import InlineExecutor
-from gramline.pipeline.gram.build import compute_missing
-from gramline.pipeline.gram.cache import GramCache
-from gramline.pipeline.gram.leading import LeadingGram
+from gramline.pipeline.gram.build import StoreChoices, compute_missing
+from gramline.pipeline.gram.cache import GramCache, LeadingGram
 
 OTHER = SequenceLabeling(c=0.3)
 
 
 def fill(cache: GramCache, kernel: SequenceLabeling = KERNEL, found: Corpus | None = None) -> str:
     packed = (found or corpus()).packed()
-    with cache.using(kernel, packed, block_rows=16, made_from="here") as gram:
+    with cache.using(kernel, packed, StoreChoices(block_rows=16), made_from="here") as gram:
         compute_missing(gram.store, InlineExecutor())
         return Path(gram.path).parent.name
 
@@ -44,7 +43,7 @@ def test_the_same_kernel_and_corpus_are_found_again_and_others_are_not(tmp_path:
         assert_close(gram.to_numpy(), KERNEL.gram(corpus()))
     for kernel, found in ((OTHER, corpus()), (KERNEL, corpus(seed=1))):
         assert fill(cache, kernel, found) != name
-    with cache.using(KERNEL, corpus().packed(), dtype="float32") as gram:
+    with cache.using(KERNEL, corpus().packed(), StoreChoices(dtype="float32")) as gram:
         assert not gram.status().n_present
     assert len(cache.entries()) == 4
     made = cache.entry(name).made

@@ -21,8 +21,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram import cholesky as stored_cholesky
-from gramline.pipeline.gram.cholesky import plan_factor
-from gramline.pipeline.gram.scratch import claim_scratch
+from gramline.pipeline.gram.cholesky import claim_scratch, plan_factor
 
 
 @pytest.fixture

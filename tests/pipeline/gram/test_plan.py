@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from gram_samples import KERNEL, corpus
 
+from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import PlanError
+from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.plan import (
     SIZE_CLASSES,
     STORED_TILES,
@@ -24,7 +26,7 @@ LENGTHS = [3, 2, 5, 4, 1]  # blocks of 5 rows: [3 2] [5] [4 1] -> 5, 5, 5; of 6:
 def plan(layout: GramLayout, present: set[tuple[int, int]] = frozenset(), itemsize: int = 8) -> Plan:  # type: ignore[assignment]
     sizes = np.arange(layout.rows.n_blocks) * 1000
     cols = np.arange(layout.cols.n_blocks) * 10
-    return plan_gram(layout, present, itemsize=itemsize, row_bytes=sizes, col_bytes=cols, store="s", identity="x")
+    return plan_gram(layout, present, itemsize, (sizes, cols))
 
 
 def test_tiles_to_do_are_all_minus_present() -> None:
@@ -35,6 +37,11 @@ def test_tiles_to_do_are_all_minus_present() -> None:
     assert made.stored_bytes == 1200
     assert made.cells == 4 * 25
     assert plan(layout, set(layout.tiles())).tasks == ()
+    placed = made.at("a.zarr", "x")
+    assert {(task.store, task.identity) for task in placed.tasks} == {("a.zarr", "x")}
+    assert [(task.i, task.j, task.peak_bytes) for task in placed.tasks] == [
+        (task.i, task.j, task.peak_bytes) for task in made.tasks
+    ]
 
 
 def test_biggest_first_and_memory_at_worst() -> None:
@@ -72,6 +79,9 @@ def test_time_counts_cells_writes_and_threads() -> None:
 
 @pytest.mark.parametrize("samples", [1, 3])
 def test_sample_tiles_give_a_speed(samples: int) -> None:
-    rows = KERNEL.prepare(corpus(20).packed())
-    layout = GramLayout.symmetric(BlockLayout.of(rows.lengths, 8))
-    assert 0 < time_sample_tiles(KERNEL, rows, None, layout, "float32", samples=samples) < 1
+    build = GramBuild(KERNEL, corpus(20), None, StoreChoices("float32", 8))
+
+    def read_block(number: int, of_columns: bool) -> Packed:
+        return build.read_block(number, of_columns=of_columns)
+
+    assert 0 < time_sample_tiles(KERNEL, build.layout, "float32", read_block, samples) < 1

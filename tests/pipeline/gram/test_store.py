@@ -19,7 +19,7 @@ from gramline.pipeline import Corpus
 from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.storage.strays import STRAY_SECONDS, sweep_partial
+from gramline.pipeline.gram.strays import STRAY_SECONDS, sweep_partial
 
 
 def create(
@@ -28,7 +28,8 @@ def create(
     packed = corpus().packed()
     ready = kernel.prepare(packed)
     layout = GramLayout.symmetric(BlockLayout.of(ready.lengths, 10))
-    return TileStore.create(str(url), GramSpec.of(kernel, packed, None, dtype), ready, None, layout, compression)
+    TileStore.write(str(url), GramSpec.of(kernel, packed, None, dtype), (ready, None), layout, compression)
+    return TileStore(str(url))
 
 
 def random_tile(store: TileStore, i: int, j: int) -> np.ndarray[Any, Any]:
@@ -184,7 +185,9 @@ def test_rectangular_stores_keep_both_corpora(tmp_path: Path) -> None:
     layout = GramLayout.rectangular(BlockLayout.of(rows.lengths, 10), BlockLayout.of(cols.lengths, 2))
     spec = GramSpec.of(KERNEL, rows, cols, "float32")
     ready = KERNEL.prepare(rows)
-    store = TileStore.create(str(tmp_path / "a.zarr"), spec, ready, KERNEL.prepare(cols, like=ready), layout, "none")
+    url = str(tmp_path / "a.zarr")
+    assert TileStore.write(url, spec, (ready, KERNEL.prepare(cols, like=ready)), layout, "none")
+    store = TileStore(url)
     assert store.layout.shape == (rows.n_positions, 3)
     assert store.read_block(0, of_columns=True).vocabulary.symbols[-1] == "new"
     assert store.read_block(0).vocabulary == rows.vocabulary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline import Corpus, StoredGram, build_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
+from gramline.pipeline.gram.stored import report_reads
 from gramline.pipeline.gram.stream import BUFFERS_KEPT
 
 
@@ -195,3 +197,19 @@ def test_wrong_shapes_and_paths_are_refused(gram: StoredGram, cross: StoredGram,
     with pytest.raises(StoreError, match="does not exist"):
         StoredGram.open(tmp_path / "nowhere")
     assert "shape=" in repr(gram)
+
+
+def test_reads_are_reported_until_the_end(tmp_path: Path) -> None:
+    gram = build_gram(KERNEL, corpus(14), tmp_path / "a.zarr", block_rows=16)
+    expected = f"{2 * gram.layout.n_tiles:,} tiles read, 2.0 passes over the {gram.layout.n_tiles} stored ones"
+    told = threading.Event()
+
+    def say(line: str) -> None:
+        if line.startswith(expected):
+            told.set()
+
+    with report_reads(gram, say, every=0.01):
+        for _ in range(2):
+            gram.matmul(np.ones((gram.shape[1], 1)))
+        assert told.wait(timeout=60)
+    assert "read-progress" not in {thread.name for thread in threading.enumerate()}

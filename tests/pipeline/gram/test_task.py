@@ -16,13 +16,13 @@ from gramline.kernels.errors import KernelOverflowError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline import Corpus
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.gram.build import create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, create_or_open, plan_store
 from gramline.pipeline.gram.packed_blocks import PackedBlocks
 from gramline.pipeline.gram.task import Cache, compute_tile
 
 
 def test_a_task_computes_writes_and_reports(tmp_path: Path) -> None:
-    store = create_or_open(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=10)
+    store = create_or_open(KERNEL, corpus(), tmp_path / "a.zarr", StoreChoices(block_rows=10))
     plan = plan_store(store)
     task = pickle.loads(pickle.dumps(plan.tasks[0]))
     assert len(pickle.dumps(task)) < 600
@@ -36,7 +36,10 @@ def test_a_task_computes_writes_and_reports(tmp_path: Path) -> None:
 
 def test_padding_is_zero_whatever_the_tile_before_left_there(tmp_path: Path) -> None:
     store = create_or_open(
-        SequenceLabeling(), Corpus.from_sequences([["a"] * 9, ["a"] * 4]), tmp_path / "a.zarr", block_rows=10
+        SequenceLabeling(),
+        Corpus.from_sequences([["a"] * 9, ["a"] * 4]),
+        tmp_path / "a.zarr",
+        StoreChoices(block_rows=10),
     )
     sizes = np.diff(store.layout.rows.block_starts)
     assert sizes.tolist() == [9, 4]
@@ -50,7 +53,7 @@ def test_padding_is_zero_whatever_the_tile_before_left_there(tmp_path: Path) -> 
 
 
 def test_blocks_are_read_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = create_or_open(KERNEL, corpus(8, seed=9), tmp_path / "a.zarr", block_rows=10)
+    store = create_or_open(KERNEL, corpus(8, seed=9), tmp_path / "a.zarr", StoreChoices(block_rows=10))
     assert store.layout.rows.n_blocks <= 4
     reads = []
     read = PackedBlocks.read
@@ -64,11 +67,13 @@ def test_blocks_are_read_once_per_process(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_overflow_names_structures_of_the_corpus(tmp_path: Path) -> None:
     many = Corpus.from_sequences([["b"], ["c"], ["a", "d"], ["a"] * 6])
-    store = create_or_open(SequenceLabeling(c=1e40), many, tmp_path / "a.zarr", block_rows=6)
+    store = create_or_open(SequenceLabeling(c=1e40), many, tmp_path / "a.zarr", StoreChoices(block_rows=6))
     task = next(task for task in plan_store(store).tasks if (task.i, task.j) == (1, 1))
     with pytest.raises(KernelOverflowError, match="between structure 3 and structure 3 does not fit float64; lower c"):
         compute_tile(task)
-    rectangular = create_or_open(SequenceLabeling(c=1e40), many, tmp_path / "b.zarr", other=many, block_rows=6)
+    rectangular = create_or_open(
+        SequenceLabeling(c=1e40), many, tmp_path / "b.zarr", StoreChoices(block_rows=6), other=many
+    )
     task = next(task for task in plan_store(rectangular).tasks if (task.i, task.j) == (1, 1))
     with pytest.raises(KernelOverflowError, match=r"between structure 3 and structure \(second corpus\) 3 does not"):
         compute_tile(task)
@@ -77,9 +82,9 @@ def test_overflow_names_structures_of_the_corpus(tmp_path: Path) -> None:
 def test_a_store_replaced_since_planning_is_refused(tmp_path: Path) -> None:
     import shutil
 
-    task = plan_store(create_or_open(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=10)).tasks[0]
+    task = plan_store(create_or_open(KERNEL, corpus(), tmp_path / "a.zarr", StoreChoices(block_rows=10))).tasks[0]
     shutil.rmtree(tmp_path / "a.zarr")
-    create_or_open(KERNEL, corpus(seed=3), tmp_path / "a.zarr", block_rows=10)
+    create_or_open(KERNEL, corpus(seed=3), tmp_path / "a.zarr", StoreChoices(block_rows=10))
     with pytest.raises(StoreError, match="was replaced meanwhile; run the command again"):
         compute_tile(task)
 

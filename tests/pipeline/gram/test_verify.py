@@ -15,7 +15,7 @@ from gramline.pipeline import build_gram, verify_gram
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Event, TileChecked
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.storage.strays import STRAY_SECONDS
+from gramline.pipeline.gram.strays import STRAY_SECONDS
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker
 from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed
 from gramline.pipeline.models.saved import SavedLearner, save_learner
-from gramline.pipeline.storage.kinds import RANKER
+from gramline.pipeline.storage.documents import RANKER
 
 
 def phrase(draw: random.Random, depth: int) -> list[Any]:

@@ -68,7 +68,7 @@ def named_segments(bucket: Any) -> list[dict[str, Any]]:
 
 def in_two_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time
-    monkeypatch.setattr("gramline.pipeline.gram.stray_segments.time.time", lambda: now() + 7200)
+    monkeypatch.setattr("gramline.pipeline.gram.strays.time.time", lambda: now() + 7200)
 
 
 def test_build_resume_verify_repair_append(bucket: Any) -> None:

@@ -1,22 +1,27 @@
-"""What killed and overtaken appends leave in an object store: folders of structures that no list of segments names.
+"""What killed writers leave behind: temporary files in and beside a local store, and segments that nothing names.
 
-An append writes such a folder first and names it last, and the change that names it is refused once anybody else has
-changed the list. So after a change of the list, a folder that was there before it and is not named in it never will be.
+Killed and overtaken appends leave folders of structures in an object store. An append writes such a folder first and
+names it last, and the change that names it is refused once anybody else has changed the list. So after a change of the
+list, a folder that was there before it and is not named in it never will be.
 """
 
 from __future__ import annotations
 
+import glob
+import os
 import re
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from gramline.pipeline.errors import StoreChangedError
 from gramline.pipeline.storage.documents import shared_bucket
-from gramline.pipeline.storage.groups import Group, open_group, read_attributes, write_attributes
+from gramline.pipeline.storage.groups import Group, is_local, local_path, open_group, read_attributes, write_attributes
 from gramline.pipeline.storage.object_store import dated_keys, delete, folders, remote_errors, storage_errors
-from gramline.pipeline.storage.strays import STRAY_SECONDS
 
+STRAY_SECONDS = 3600.0  # a temporary file this old belongs to nobody any more
 SEGMENTS = "rows/"
 WRITTEN_BY_APPEND = re.compile(rf"{SEGMENTS}\d+-[0-9a-f]{{32}}")
 
@@ -84,3 +89,24 @@ def _remove(group: Group, unnamed: Iterable[str]) -> int:
     keys = [key for folder in unnamed for key, _ in dated_keys(bucket, f"{folder}/")]
     delete(bucket, keys)
     return len(keys)
+
+
+def sweep_partial(url: str, *, older_than: float = STRAY_SECONDS) -> int:
+    """Remove what killed writers left in and beside a local store (`*.partial`); how many files and folders.
+
+    Younger ones may belong to somebody who is still writing; so may all of them when the clock jumps, and then that
+    somebody writes the tile again.
+    """
+    if not is_local(url):
+        return 0
+    path, deadline = local_path(url), time.time() - older_than
+    strays = [folder for folder in path.parent.glob(f"{glob.escape(path.name)}.*.partial") if folder.is_dir()]
+    strays += [Path(folder, name) for folder, _, names in os.walk(path) for name in names if name.endswith(".partial")]
+    count = 0
+    for stray in strays:
+        with suppress(FileNotFoundError):  # its writer may have finished just now
+            if stray.lstat().st_mtime > deadline:
+                continue
+            shutil.rmtree(stray, ignore_errors=True) if stray.is_dir() else stray.unlink()
+            count += 1
+    return count
