@@ -103,39 +103,3 @@ def path_moments(scores: Floats, transition: Floats, starts: Offsets) -> tuple[F
     variance += n_transitions * (float((transition**2).sum()) / n**2 - sums.total**2 / n**4)
     variance += n_links * 2.0 * float(sums.columns @ sums.rows) / n**3
     return mean, np.maximum(variance, 0.0)  # rounding may leave a variance of 0 slightly below it
-
-
-def covariance(features: Floats, starts: Offsets, n: int) -> Floats:
-    """C* of all emission and transition counts summed over sequences, emissions first as [q * n + p], then [a * n + b].
-
-    Shape (D n + n^2, D n + n^2): a dense check for small problems; the learner never forms it.
-    """
-    size = features.shape[1]
-    lengths = np.diff(starts)
-    n_transitions, n_links = np.maximum(lengths - 1, 0).sum(), np.maximum(lengths - 2, 0).sum()
-    inner = follows(starts)
-    arriving = features[inner].sum(axis=0)  # Fin
-    leaving = features[np.append(inner[1:], False)].sum(axis=0) if len(inner) else arriving  # Fout
-    same = np.eye(n)
-    emission = np.kron(features.T @ features, same / n - 1.0 / n**2)
-    # rows (q, p), columns (a, b)
-    to_column = same[:, None, :] / n**2 - 1.0 / n**3 + np.zeros((1, n, 1))
-    to_row = same[:, :, None] / n**2 - 1.0 / n**3 + np.zeros((1, 1, n))
-    mixed = np.kron(arriving[:, None], to_column.reshape(n, n * n)) + np.kron(
-        leaving[:, None], to_row.reshape(n, n * n)
-    )
-    linked = np.einsum("bc,ad->abcd", same, np.ones((n, n))) + np.einsum("da,bc->abcd", same, np.ones((n, n)))
-    transition = n_transitions * (np.eye(n * n) / n**2 - 1.0 / n**4)
-    transition = transition + n_links * (linked.reshape(n * n, n * n) / n**3 - 2.0 / n**4)
-    full = np.empty((size * n + n * n, size * n + n * n))
-    full[: size * n, : size * n] = emission
-    full[: size * n, size * n :] = mixed
-    full[size * n :, : size * n] = mixed.T
-    full[size * n :, size * n :] = transition
-    return full
-
-
-def excess(features: Floats, statistics: ChainStatistics) -> Floats:
-    """b* = sum (phi(x, ybar) - mean), ordered like `covariance`, shape (D n + n^2,)."""
-    centred = statistics.right_hand_sides()[:, : statistics.n_labels]
-    return np.concatenate([(features.T @ centred).ravel(), statistics.transition_excess.ravel()])

@@ -11,6 +11,7 @@ Cost O(m n P^2) for P features: the general route, and a check of the closed for
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,30 +19,25 @@ from scipy.sparse import csr_array
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Codes, Floats, Offsets
 
-Indices = Offsets
 
-
-@dataclass(frozen=True, eq=False)
-class LocalFeatures:
+class PathFeatures(NamedTuple):
     """f_j(h, i, k) in CSR form: row (k n + h) n + i for previous label h and label i; k = 0 uses h = 0 only."""
 
-    indptr: Offsets  # shape (m n n + 1,)
-    indices: Indices
+    starts: Offsets  # shape (m n n + 1,)
+    columns: Offsets
     values: Floats
     n_labels: int
     size: int  # P
 
     @classmethod
-    def of(cls, dense: Floats) -> LocalFeatures:
+    def of(cls, dense: Floats) -> PathFeatures:
         """From an array of shape (m, n, n, P)."""
         length, n_labels, _, size = dense.shape
-        sparse = csr_array(dense.reshape(length * n_labels * n_labels, size))
-        return cls(
-            sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data.astype(float), n_labels, size
-        )
+        rows = csr_array(dense.reshape(length * n_labels * n_labels, size))
+        return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(float), n_labels, size)
 
 
-def chain_features(features: Floats, truth: Codes, n_labels: int) -> LocalFeatures:
+def chain_features(features: Floats, truth: Codes, n_labels: int) -> PathFeatures:
     """Emission counts [q * n + p], transition counts [a * n + b], then the Hamming loss against `truth`.
 
     `features` has shape (m, D); P = D n + n^2 + 1.
@@ -55,29 +51,28 @@ def chain_features(features: Floats, truth: Codes, n_labels: int) -> LocalFeatur
             if k > 0:
                 for previous in range(n_labels):
                     local[k, previous, label, size * n_labels + previous * n_labels + label] = 1.0
-    return LocalFeatures.of(local)
+    return PathFeatures.of(local)
 
 
-def dynamic_moments(local: LocalFeatures) -> tuple[Floats, Floats]:
+def dynamic_moments(features: PathFeatures) -> tuple[Floats, Floats]:
     """Mean, shape (P,), and covariance, shape (P, P), over all label paths."""
-    length = (len(local.indptr) - 1) // local.n_labels**2
-    mean, half = _moments(local.indptr, local.indices, local.values, length, local.n_labels, local.size)
+    mean, half = _moments(features)
     return mean, half + half.T - np.outer(mean, mean)
 
 
 @jit
-def _moments(
-    indptr: Offsets, indices: Indices, values: Floats, length: int, n: int, size: int
-) -> tuple[Floats, Floats]:
+def _moments(features: PathFeatures) -> tuple[Floats, Floats]:
     """The mean, and half the second moment: v = half + half^T."""
+    starts, columns, values, n, size = features
+    length = (len(starts) - 1) // n**2
     mean, half = np.zeros((n, size)), np.zeros((n, size, size))
     if length == 0:
         return mean[0], half[0]
     for label in range(n):
-        for entry in range(indptr[label], indptr[label + 1]):
-            mean[label, indices[entry]] += values[entry]
-            for other in range(indptr[label], indptr[label + 1]):
-                half[label, indices[entry], indices[other]] += 0.5 * values[entry] * values[other]
+        for entry in range(starts[label], starts[label + 1]):
+            mean[label, columns[entry]] += values[entry]
+            for other in range(starts[label], starts[label + 1]):
+                half[label, columns[entry], columns[other]] += 0.5 * values[entry] * values[other]
     paths = np.ones(n)  # pi, rescaled so that it never overflows
     for k in range(1, length):
         paths = paths / paths.sum()
@@ -92,12 +87,12 @@ def _moments(
             for previous in range(n):
                 share = paths[previous]
                 row = (k * n + previous) * n + label
-                for entry in range(indptr[row], indptr[row + 1]):
-                    j, value = indices[entry], share * values[entry]
+                for entry in range(starts[row], starts[row + 1]):
+                    j, value = columns[entry], share * values[entry]
                     mean_after[label, j] += value
                     half_after[label, j] += value * mean[previous]
-                    for other in range(indptr[row], indptr[row + 1]):
-                        half_after[label, j, indices[other]] += 0.5 * value * values[other]
+                    for other in range(starts[row], starts[row + 1]):
+                        half_after[label, j, columns[other]] += 0.5 * value * values[other]
         mean, half = mean_after, half_after
         paths = np.full(n, paths.sum())  # every label follows every label
     paths = paths / paths.sum()

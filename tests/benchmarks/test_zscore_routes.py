@@ -90,6 +90,7 @@ def test_all_routes_give_the_same_weights() -> None:
 
 
 @pytest.mark.benchmark
+@pytest.mark.timeout(1200)
 def test_times_of_the_routes(capsys: pytest.CaptureFixture[str]) -> None:
     """Processor seconds, the least of two, in turns, with one BLAS thread."""
     lines: list[str] = []

@@ -7,11 +7,11 @@ from oracles import zscore as oracle
 from tolerances import assert_close
 from zscore_samples import enumerated, every_case, example, flat
 
-from gramline.learners.chains.moments import ChainStatistics, covariance, excess, path_moments
+from gramline.learners.chains.moments import ChainStatistics, path_moments
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import dynamic as zscore_dynamic
 from gramline.learners.zscore import sampled as zscore_sampled
-from gramline.learners.zscore.dynamic import LocalFeatures, dynamic_moments, training_moments
+from gramline.learners.zscore.dynamic import PathFeatures, dynamic_moments, training_moments
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.learners.zscore.sampled import SampledMoments
 
@@ -21,8 +21,8 @@ def test_closed_moments_are_those_of_all_paths_and_of_dynamic_programming(length
     packed, rows = example(lengths, n_features, n_labels)
     b, C, loss_mean, _, loss_covariance = enumerated(packed, rows)
     statistics = ChainStatistics(packed.labels, packed.starts, n_labels)
-    assert_close(covariance(rows, packed.starts, n_labels), C)
-    assert_close(excess(rows, statistics), b)
+    assert_close(oracle.closed_covariance(rows, packed.starts, n_labels), C)
+    assert_close(oracle.closed_excess(rows, statistics), b)
     model = ZScoreLabeler().fit(packed)  # the route to the sparse matrix of the learner
     found = training_moments(feature_matrix(packed, n_features), packed.labels, packed.starts, n_labels)
     assert_close(found.covariance, C)
@@ -50,13 +50,10 @@ def test_dynamic_programming_takes_any_local_features():
     totals = []
     for path in np.ndindex(3, 3, 3, 3):
         totals.append(local[0, 0, path[0]] + sum(local[k, path[k - 1], path[k]] for k in range(1, 4)))
-    mean, spread = dynamic_moments(LocalFeatures.of(local))
+    mean, spread = dynamic_moments(PathFeatures.of(local))
     assert_close(mean, np.mean(totals, axis=0))
     assert_close(spread, np.cov(np.array(totals).T, bias=True))
-    packed_local = LocalFeatures.of(local)
-    again, half = zscore_dynamic._moments.py_func(
-        packed_local.indptr, packed_local.indices, packed_local.values, 4, 3, 5
-    )
+    again, half = zscore_dynamic._moments.py_func(PathFeatures.of(local))
     assert_close(again, mean)
     assert_close(half + half.T - np.outer(again, again), spread)
 

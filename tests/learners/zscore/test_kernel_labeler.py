@@ -3,12 +3,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from oracles.zscore import closed_covariance, closed_excess
 from sklearn.base import clone
 from tolerances import assert_close
 
 from gramline.kernels.packing import Features, PackedSequences, Vocabulary
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.chains.moments import ChainStatistics, covariance, excess
+from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import ConvergenceError, LabelError, LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
@@ -93,8 +94,8 @@ def test_a_ridge_far_above_the_kernel_has_the_z_of_the_primal_learner(loss, ridg
         np.testing.assert_allclose(kernel.loss_multiplier_, primal.loss_multiplier_, rtol=1e-7)
     starts = np.concatenate([[0], np.cumsum(TRAIN[2])])
     statistics = ChainStatistics(np.array([NAMES.index(name) for path in TRAIN[1] for name in path]), starts, 3)
-    direction = excess(TRAIN[0], statistics)
-    limit = direction @ direction / np.sqrt(direction @ covariance(TRAIN[0], starts, 3) @ direction)
+    direction = closed_excess(TRAIN[0], statistics)
+    limit = direction @ direction / np.sqrt(direction @ closed_covariance(TRAIN[0], starts, 3) @ direction)
     np.testing.assert_allclose(kernel.z_, limit, rtol=1e3 / ridge + 1e-9)
     assert gram.widths.count(9) == 1  # of the labeler and of its path of two, together
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from oracles.zscore import closed_covariance, closed_excess
 from scipy.optimize import minimize
 from tolerances import assert_close
 from zscore_samples import enumerated, every_case, example, flat, packed_from, z_of
 
-from gramline.learners.chains.moments import ChainStatistics, covariance, excess
+from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.linear_algebra import refined_cholesky
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import emissions as zscore_explicit
@@ -80,8 +81,8 @@ def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
     assert compressed.distinct.shape[0] < 15
     shared = LocalFeatures.of(compressed.distinct, 1).global_features
     assert shared.shape[1] <= 7
-    C = covariance(rows, packed.starts, 3)
-    b = excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
+    C = closed_covariance(rows, packed.starts, 3)
+    b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
     expected = np.linalg.solve(C + 0.05 * np.eye(len(C)), b)
     for solver in ("direct", "cg"):
         assert_close(flat(ZScoreLabeler(0.05, solver=solver, tolerance=1e-13).fit(packed)), expected)
@@ -100,8 +101,8 @@ def test_features_are_eliminated_where_they_are_local(monkeypatch, small, group,
     rows = (random.random((40, 50)) < np.geomspace(0.02, 0.5, 50)) * random.integers(1, 3, size=(40, 50)).astype(float)
     lengths = [9, 1, 12, 18]
     packed = packed_from(rows, lengths, random.integers(3, size=40), 3)
-    C = covariance(rows, packed.starts, 3)
-    b = excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
+    C = closed_covariance(rows, packed.starts, 3)
+    b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
     theta = flat(ZScoreLabeler(ridge).fit(packed))
     residual = (C + ridge * np.eye(len(C))) @ theta - b
     assert np.linalg.norm(residual) <= 1e-8 * np.linalg.norm(b)
@@ -114,8 +115,8 @@ def test_small_systems_keep_their_digits_at_any_ridge(ridge, shape):
     random = np.random.default_rng(7)
     rows = random.normal(size=shape) * (random.random(shape) < 0.7)
     packed = packed_from(rows, [shape[0] // 2, shape[0] // 2], random.integers(3, size=shape[0]), 3)
-    C = covariance(rows, packed.starts, 3)
-    b = excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
+    C = closed_covariance(rows, packed.starts, 3)
+    b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
     for solver in ("auto", "direct"):
         theta = flat(ZScoreLabeler(ridge, transition_ridge=1.0, solver=solver).fit(packed))
         ridges = np.concatenate([np.full(3 * shape[1], ridge), np.ones(9)])
@@ -162,8 +163,8 @@ def test_one_label_nearly_everywhere_outweighs_the_features_in_the_true_optimum(
     codes = np.where(random.random(480) < 0.9, 3, random.integers(3, size=480))
     rows = np.eye(n)[codes]  # every position says its label
     packed = packed_from(rows, lengths, codes, n)
-    C = covariance(rows, packed.starts, n)
-    b = excess(rows, ChainStatistics(packed.labels, packed.starts, n))
+    C = closed_covariance(rows, packed.starts, n)
+    b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, n))
     plain = ZScoreLabeler(1e-3).fit(packed)
     assert_close(flat(plain), np.linalg.solve(C + 1e-3 * np.eye(len(C)), b))
     gold = [[f"L{code}" for code in path] for path in codes.reshape(40, 12)]
