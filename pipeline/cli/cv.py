@@ -110,7 +110,7 @@ def _mute(_line: str) -> None:
 def say_results(ready: Prepared, found: JobResult) -> None:
     """The settings with their scores, the best marked; the tiles read; where everything is."""
     from gramline.pipeline.crossval.summary import setting_names
-    from gramline.pipeline.reporting.page import SHOWN
+    from gramline.pipeline.reporting.page import METRIC_NAMES
 
     summary, metric = found.summary, ready.job.metric
     names = setting_names(summary["settings"])
@@ -126,7 +126,7 @@ def say_results(ready: Prepared, found: JobResult) -> None:
                 "" if behind["p"] is None or number == summary["best"] else f"{behind['p']:.3f}",
             )
         )
-    titles = [SHOWN.get(name, name.replace("_", " ")) for name in columns]
+    titles = [METRIC_NAMES.get(name, name.replace("_", " ")) for name in columns]
     say_table((f"setting (* best {metric})", *titles, "p"), rows)
     if any(row[-1] for row in rows):
         say(f"p: paired t-test of {metric} against the best over the folds, two-sided")

@@ -15,7 +15,7 @@ from gramline.pipeline.cli.terminal.stopping import when_stopped
 
 if TYPE_CHECKING:
     from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
-    from gramline.pipeline.experiments.record import Record
+    from gramline.pipeline.experiments.record import ExperimentRecord
 
 REPORT = "report.html"
 WIDTH = 120
@@ -84,10 +84,10 @@ def reproduce(
         say_json({record.name: record.to_dict() for record in records})
 
 
-def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> Record:
+def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
     """Run one; files that are missing are a mistake when it was asked for by name, else a reason to skip it."""
     from gramline.pipeline.errors import InputError
-    from gramline.pipeline.experiments.record import Record, command_line, this_machine
+    from gramline.pipeline.experiments.record import ExperimentRecord, command_line, this_machine
 
     missing = experiment.missing(folder)
     if missing and strict and folder is None:
@@ -106,10 +106,10 @@ def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: 
         skipped = f"Skipped: {error}."
     seconds = perf_counter() - begin
     command = command_line(experiment.name, run)
-    return Record(experiment.name, experiment.title, command, seconds, this_machine(), tables, skipped)
+    return ExperimentRecord(experiment.name, experiment.title, command, seconds, this_machine(), tables, skipped)
 
 
-def _tell(record: Record, output: str | None, as_json: bool) -> None:
+def _tell(record: ExperimentRecord, output: str | None, as_json: bool) -> None:
     """Save and print one."""
     from gramline.pipeline.experiments.record import save_record
 
@@ -154,13 +154,13 @@ def _show(table: ResultTable) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from gramline.pipeline.experiments.base import shown
+    from gramline.pipeline.experiments.base import cell_text
 
     drawn = Table(box=box.SIMPLE_HEAD, title=table.title, title_justify="left", pad_edge=False)
     for number, name in enumerate(table.columns):
         drawn.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
     for row in table.rows:
-        drawn.add_row(*(shown(cell) for cell in row))
+        drawn.add_row(*(cell_text(cell) for cell in row))
     Console(width=WIDTH, highlight=False, markup=False, emoji=False).print(drawn)
     for note in table.notes:
         say(f"  {note}")

@@ -31,6 +31,10 @@ class ResultTable:
         """Everything but the picture."""
         return {key: value for key, value in asdict(self).items() if key != "picture"}
 
+    def texts(self) -> list[list[str]]:
+        """Every cell as people read it."""
+        return [[cell_text(cell) for cell in row] for row in self.rows]
+
     @classmethod
     def from_dict(cls, content: dict[str, Any], picture: str | None = None) -> ResultTable:
         """The inverse of `to_dict`."""
@@ -78,7 +82,7 @@ class Experiment:
         return function(run)
 
 
-def shown(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     """A cell for people: four digits, nothing for a value that is not there."""
     if cell is None or cell != cell:
         return ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gramline.pipeline.reporting.charts import COLOURS, Plane
-from gramline.pipeline.reporting.markup import element
+from gramline.pipeline.reporting.charts import COLOURS, Plane, element
 
 
 def missing_labels_picture(lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:

@@ -25,7 +25,7 @@ PROGRAMS = ("numpy", "scipy", "numba", "zarr", "dask", "python-crfsuite")
 
 
 @dataclass(frozen=True)
-class Record:
+class ExperimentRecord:
     """One run of one experiment."""
 
     name: str
@@ -35,6 +35,10 @@ class Record:
     machine: Mapping[str, str]  # cores, processor and versions of programs
     tables: tuple[ResultTable, ...]
     skipped: str | None = None  # why there are no tables
+
+    @property
+    def machine_line(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.machine.items())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -69,7 +73,7 @@ def this_machine() -> dict[str, str]:
     return found
 
 
-def save_record(record: Record, folder: Path) -> list[Path]:
+def save_record(record: ExperimentRecord, folder: Path) -> list[Path]:
     """Each table as Parquet, pictures as SVG, everything as one JSON file; returns what was written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -90,7 +94,7 @@ def save_record(record: Record, folder: Path) -> list[Path]:
     return [*written, path]
 
 
-def load_record(folder: Path, name: str) -> Record | None:
+def load_record(folder: Path, name: str) -> ExperimentRecord | None:
     """A run that was saved, None when there is none; one that was changed since is refused."""
     path = folder / f"{name}.json"
     if not path.is_file():
@@ -105,7 +109,7 @@ def load_record(folder: Path, name: str) -> Record | None:
         if _hash(picture) != table.get("drawing"):
             raise InputError(f"{path} is not the picture that was written; run `gramline reproduce {name}` again")
         tables.append(ResultTable.from_dict(table, picture))
-    return Record(
+    return ExperimentRecord(
         name=content["experiment"],
         title=content["title"],
         command=content["command"],
@@ -116,7 +120,7 @@ def load_record(folder: Path, name: str) -> Record | None:
     )
 
 
-def load_records(folder: Path, names: Sequence[str]) -> list[Record]:
+def load_records(folder: Path, names: Sequence[str]) -> list[ExperimentRecord]:
     """The saved runs of these experiments, in their order."""
     return [record for name in names if (record := load_record(folder, name)) is not None]
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.experiments.base import ResultTable, shown
-from gramline.pipeline.experiments.record import Record
+from gramline.pipeline.experiments.base import ResultTable
+from gramline.pipeline.experiments.record import ExperimentRecord
 
 MARKED = re.compile(r"(<!-- results: ([a-z-]+) (\d+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 120
@@ -22,13 +22,13 @@ number is computed in the run; what is drawn follows from the seed. Times are of
 """
 
 
-def update_page(path: Path, records: Sequence[Record], pictures: str) -> None:
+def update_page(path: Path, records: Sequence[ExperimentRecord], pictures: str) -> None:
     """Replace the marked tables of a page; a page without marks is written anew."""
     before = path.read_text("utf-8") if path.is_file() else ""
     path.write_text(page_text(before, records, pictures), "utf-8")
 
 
-def page_text(before: str, records: Sequence[Record], pictures: str) -> str:
+def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -> str:
     """What `update_page` makes of a page; `pictures` is the folder of the saved runs as seen from there."""
     if not MARKED.search(before):
         return whole_page(records, pictures)
@@ -47,7 +47,7 @@ def page_text(before: str, records: Sequence[Record], pictures: str) -> str:
     return MARKED.sub(replaced, before)
 
 
-def whole_page(records: Sequence[Record], pictures: str) -> str:
+def whole_page(records: Sequence[ExperimentRecord], pictures: str) -> str:
     parts = [BEGINNING.format(folder=pictures)]
     parts += [f"* [{record.name}](#{record.name}): {record.title}" for record in records]
     for record in records:
@@ -58,8 +58,7 @@ def whole_page(records: Sequence[Record], pictures: str) -> str:
             parts.append(f"### {table.title}\n\n{markdown(table)}")
             if table.picture is not None:
                 parts.append(f"![{table.title}]({pictures}/{record.name}-{number}.svg)\n")
-        machine = ", ".join(f"{name} {value}" for name, value in record.machine.items())
-        parts.append(f"Took {record.seconds:,.0f} s; {machine}.")
+        parts.append(f"Took {record.seconds:,.0f} s; {record.machine_line}.")
     return "\n".join(parts) + "\n"
 
 
@@ -70,7 +69,7 @@ def markdown(table: ResultTable) -> str:
         "| " + " | ".join(_escaped(column) for column in table.columns) + " |",
         "|" + "|".join("---:" if is_number else "---" for is_number in numbers) + "|",
     ]
-    lines += ["| " + " | ".join(_escaped(shown(cell)) for cell in row) + " |" for row in table.rows]
+    lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in table.texts()]
     if table.notes:
         lines += ["", *(_wrapped(note) for note in table.notes)]
     return "\n".join(lines) + "\n"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import log2
 
-from gramline.pipeline.reporting.charts import COLOURS, Plane
-from gramline.pipeline.reporting.markup import element
+from gramline.pipeline.reporting.charts import COLOURS, Plane, element
 
 
 def growth_picture(sizes: Sequence[int], lines: Mapping[str, Sequence[float]]) -> str:

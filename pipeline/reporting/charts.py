@@ -1,11 +1,12 @@
-"""Drawings as SVG: curves, bars, spreads and calibration. Plain geometry, no library."""
+"""Drawings as SVG: curves, bars, spreads and calibration. Plain geometry; what comes from data is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite, log10
+from typing import Any
 
-from gramline.pipeline.reporting.markup import Markup, element, joined
+from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 40
@@ -13,6 +14,16 @@ COLOURS = ("#1660a8", "#c4560c", "#2d7d46", "#7a3fa0", "#a3195b", "#5f6b00", "#0
 GRID, INK = "#d8dfe6", "#5b6b7d"
 
 Point = tuple[float, float]
+
+
+def element(tag: str, *children: Any, **attributes: Any) -> Markup:
+    """<tag ...>children</tag>; `class_` is the class, an underscore in a name is a dash, None leaves it out."""
+    given = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{tag}{given}>{''.join(map(escape, children))}</{tag}>")
 
 
 class Plane:
@@ -47,7 +58,7 @@ class Plane:
         parts.append(element("text", x_title, x=middle, y=self.height - 6, text_anchor="middle"))
         turned = f"translate(13 {(TOP + self.height - BOTTOM) / 2}) rotate(-90)"
         parts.append(element("text", y_title, transform=turned, text_anchor="middle"))
-        return joined(parts)
+        return Markup().join(parts)
 
     def drawing(self, title: str, *parts: Markup) -> Markup:
         return picture(self.width, self.height, title, *parts)
@@ -91,7 +102,7 @@ def curves(lines: Mapping[str, Sequence[float]], *, x_title: str, y_title: str, 
         ),
         class_="legend",
     )
-    return joined([plane.drawing(f"{y_title} over {x_title}", *parts), legend])
+    return plane.drawing(f"{y_title} over {x_title}", *parts) + legend
 
 
 def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,9 +31,14 @@ class Sentence:
     gold: Sequence[str | None]
     predicted: Sequence[str]
 
+    def positions(self) -> Iterator[tuple[str | None, str | None, str, bool]]:
+        """(word, gold, predicted, is it wrong) of every position; a position without a gold label is never wrong."""
+        for word, right, guess in zip(self.tokens, self.gold, self.predicted, strict=True):
+            yield word, right, guess, right is not None and right != guess
+
     @property
     def n_wrong(self) -> int:
-        return sum(right is not None and right != guess for right, guess in zip(self.gold, self.predicted, strict=True))
+        return sum(is_wrong for *_, is_wrong in self.positions())
 
 
 @dataclass(frozen=True)

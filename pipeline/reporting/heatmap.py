@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import GramLayout
-from gramline.pipeline.reporting.charts import picture
-from gramline.pipeline.reporting.markup import Markup, element
+from gramline.pipeline.reporting.charts import element, picture
 
 CELLS = 360  # of the picture, per side
 BLOCKS = 24  # block rows looked at; a larger matrix is sampled evenly

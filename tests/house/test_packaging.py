@@ -57,9 +57,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    sources = [
-        path for package in PACKAGES for ending in ("py", "pyi") for path in (ROOT / package).rglob(f"*.{ending}")
-    ]
+    endings = {".py", ".pyi", ".html", ".css"}
+    sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.*") if path.suffix in endings]
     modules = {f"gramline/{path.relative_to(ROOT)}" for path in sources}
     assert names == modules | {f"gramline/{package}/py.typed" for package in PACKAGES}
 

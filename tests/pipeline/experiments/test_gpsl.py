@@ -14,7 +14,7 @@ from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import has_crf
 from gramline.pipeline.experiments.gpsl_choice import fewest_wrong
 from gramline.pipeline.experiments.gpsl_data import Source
-from gramline.pipeline.experiments.record import Record, save_record
+from gramline.pipeline.experiments.record import ExperimentRecord, save_record
 
 N_SENTENCES = 36
 
@@ -54,7 +54,7 @@ def test_the_quick_version_learns_what_the_features_say(data: Path, tmp_path: Pa
     assert decoding.rows[0][2] == losses.rows[0][3]
     assert missing.rows[0][1] == 0.5
     assert all(0 <= float(row[5] or 0) < 0.5 for row in calibration.rows)
-    written = save_record(Record("gpsl", "", "", 0.0, {}, tuple(tables)), tmp_path / "out")
+    written = save_record(ExperimentRecord("gpsl", "", "", 0.0, {}, tuple(tables)), tmp_path / "out")
     assert [path.name for path in written if path.suffix == ".svg"] == ["gpsl-4.svg"]
     assert "picture" not in (tmp_path / "out" / "gpsl.json").read_text()
 

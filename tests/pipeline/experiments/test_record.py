@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.experiments.base import ResultTable, Run, shown
-from gramline.pipeline.experiments.record import Record, command_line, load_record, load_records, save_record
+from gramline.pipeline.experiments.base import ResultTable, Run, cell_text
+from gramline.pipeline.experiments.record import ExperimentRecord, command_line, load_record, load_records, save_record
 from gramline.pipeline.experiments.report import experiment_page, write_experiment_report
 from gramline.pipeline.experiments.results_page import markdown, page_text, update_page
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"><title>p</title></svg>'
 TABLE = ResultTable("T & U", ("name", "value"), (("a|b", 1.5), ("c", None)), ("a note",), PICTURE)
-RECORD = Record("one", "The first", "gramline reproduce one", 1.26, {"cores": "2"}, (TABLE,))
+RECORD = ExperimentRecord("one", "The first", "gramline reproduce one", 1.26, {"cores": "2"}, (TABLE,))
 
 
 def test_a_run_is_saved_and_read_again(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_columns_of_one_name_and_of_mixed_types_are_kept(tmp_path: Path) -> None
     ],
 )
 def test_cells_have_four_digits(cell: float | str | None, text: str) -> None:
-    assert shown(cell) == text
+    assert cell_text(cell) == text
 
 
 def test_a_table_in_markdown() -> None:
