@@ -96,7 +96,7 @@ fit g3.zarr -o m2.zarr --learner labeling-perceptron --set early_stop=false --ro
 fit g2.zarr -o m3.zarr --learner hidden-markov-perceptron --set dual=true --rounds 3 --json
 fit sequences-spelled.parquet -o m4.zarr --learner hidden-markov-perceptron --rounds 3 --average --json
 fit sequences-spelled.parquet -o m5.zarr --learner zscore --set transition_ridge=1000 --set loss=hamming --json
-fit sequences-spelled.parquet -o m6.zarr --learner zscore --set constraints=iterative --set ridge=0.1
+fit sequences-spelled.parquet -o m6.zarr --learner zscore --set constraints=iterative --set ridge=10
 fit letters.parquet -o m7.zarr --learner zscore --set moments=sampled --set n_paths=20 --set seed=2
 fit g2.zarr -o m8.zarr --learner kernel-zscore --set ridge=0.5 --json
 fit g13.zarr --learner gaussian-process --plan --json

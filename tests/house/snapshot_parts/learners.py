@@ -64,7 +64,7 @@ ON_CORPUS = {
     "Z-score dynamic hamming": ZScoreLabeler(ridge=0.1, moments="dynamic", loss="hamming"),
     "Z-score sampled": ZScoreLabeler(ridge=0.1, moments="sampled", n_paths=30, seed=4),
     "Z-score sampled hamming": ZScoreLabeler(ridge=0.1, moments="sampled", n_paths=30, loss="hamming"),
-    "Z-score constraints": ZScoreLabeler(ridge=0.1, constraints="iterative", margin=0.5),
+    "Z-score constraints": ZScoreLabeler(ridge=10.0, constraints="iterative"),
 }
 PLACES = {"Z-score constraints": "sequences-spelled"}  # the labels must be separable
 UNLABELED = {

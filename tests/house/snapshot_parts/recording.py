@@ -22,7 +22,7 @@ TIMED_KEY = re.compile(r"seconds|^created$|^versions$|^times_faster$")  # keys t
 UNORDERED = ("units",)  # lists whose order is by chance
 # Words of texts and pages that do: times and speeds, sizes of pages (with times in them), and the order of units.
 CHANGING = [
-    (r"\bs to (\w+) [\d.]+", r"s to \1 TIME"),
+    (r"\bseconds to (\w+) [\d.]+", r"seconds to \1 TIME"),
     (r"(?<![\w.])\d[\d,.]* (?:ms|s|min|h|minutes?|seconds?|hours?|days?)\b(?: ago)?", "TIME"),
     (r"\d[\d,.]* times (?:faster|slower)", "FACTOR times faster"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)?|\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: UTC)?", "DATE"),
