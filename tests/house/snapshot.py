@@ -1,7 +1,8 @@
 """Checksums of what gramline computes, says and writes, from its public names and its command line alone.
 
     python tests/house/snapshot.py OUT_FOLDER --record tests/house/snapshot.json
-    python tests/house/snapshot.py OUT_FOLDER --check tests/house/snapshot.json [--sections kernels,stores]
+    python tests/house/snapshot.py OUT_FOLDER --check tests/house/snapshot.json [--sections=-report,-failures]
+    python tests/house/snapshot.py --golden FOLDER
 
 OUT_FOLDER is a new folder for everything that is made; `records` in it holds the text behind every checksum, so that
 two runs can be compared by `diff -r`. What may differ is taken out: times, versions of libraries, absolute paths. Exit
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from snapshot_parts import commands, failures, inputs, kernels, learners
+from snapshot_parts import commands, failures, golden, inputs, kernels, learners
 from snapshot_parts.recording import Record, differences, written
 
 # In this order: later parts use the files of earlier ones.
@@ -57,14 +58,22 @@ def take(folder: Path, parts: list[str]) -> Record:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="a new folder for everything that is made")
+    parser.add_argument("folder", type=Path, nargs="?", help="a new folder for everything that is made")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--record", type=Path, metavar="JSON", help="write the checksums there")
+    what.add_argument("--golden", type=Path, metavar="FOLDER", help="write files for later versions there, and end")
     what.add_argument("--check", type=Path, metavar="JSON", help="compare with these checksums")
-    parser.add_argument("--sections", help="compare only these sections, such as kernels,stores; or -report,-failures")
+    parser.add_argument(
+        "--sections", help="only these, such as --sections kernels,stores; or all but --sections=-report,-failures"
+    )
     parser.add_argument("--parts", help=f"compute only these: {', '.join(PARTS)}")
     parser.add_argument("--other-machine", action="store_true", help="numbers count, but not their last bits")
     given = parser.parse_args()
+    if given.golden is not None:
+        golden.make(given.golden.resolve())
+        return 0
+    if given.folder is None:
+        parser.error("give a new folder for everything that is made")
     folder, target, recorded = (
         None if path is None else path.resolve() for path in (given.folder, given.record, given.check)
     )
