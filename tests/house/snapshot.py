@@ -84,7 +84,8 @@ def main() -> int:
     found = {name: values for name, values in record.sections.items() if _is_wanted(name, given.sections)}
     if target is not None:
         target.write_text(written(found), "utf-8")
-    lines = differences(before, found, other_machine=given.other_machine) if before else []
+    is_whole = parts == list(PARTS)
+    lines = differences(before, found, other_machine=given.other_machine, is_whole=is_whole) if before else []
     for line in lines:
         print(line)  # noqa: T201
     counts = ", ".join(f"{name} {len(values)}" for name, values in found.items())

@@ -161,12 +161,17 @@ def visible_text(page: str) -> str:
 # ---- comparison
 
 
-def differences(recorded: dict[str, Any], found: dict[str, Any], *, other_machine: bool = False) -> list[str]:
-    """One line per value that is missing, new or another; with `other_machine`, bits of arrays do not count."""
+def differences(
+    recorded: dict[str, Any], found: dict[str, Any], *, other_machine: bool = False, is_whole: bool = True
+) -> list[str]:
+    """One line per value that is missing (from a whole record), new or another.
+
+    With `other_machine`, the last bits of arrays do not count.
+    """
     lines = []
     for section in found:
         before, now = recorded.get(section, {}), found[section]
-        lines += [f"{section}: missing: {name}" for name in before if name not in now]
+        lines += [f"{section}: missing: {name}" for name in before if is_whole and name not in now]
         lines += [f"{section}: new: {name}" for name in now if name not in before]
         for name in before:
             if name in now and (reason := _difference(before[name], now[name], other_machine)):
