@@ -35,6 +35,7 @@ PARTS: dict[str, Callable[[Record], None]] = {
     "crossval": learners.record_crossval,
     "imports": commands.record_imports,
     "commands": commands.record_commands,
+    "experiments": commands.record_experiments,
     "failures": failures.record_failures,
 }
 
@@ -80,6 +81,8 @@ def main() -> int:
     before = {} if recorded is None else json.loads(recorded.read_text("utf-8"))
     warnings.simplefilter("ignore")
     parts = given.parts.split(",") if given.parts else list(PARTS)
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"there are no parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     record = take(folder, parts)
     found = {name: values for name, values in record.sections.items() if _is_wanted(name, given.sections)}
     if target is not None:

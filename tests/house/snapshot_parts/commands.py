@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from snapshot_parts.inputs import GENERATED
 from snapshot_parts.kernels import record_store
-from snapshot_parts.recording import Answer, Record, gramline, visible_text
+from snapshot_parts.recording import Answer, Record, gramline, succeed, visible_text
 
 from gramline.pipeline import Corpus, StoredGram
 
@@ -284,6 +284,14 @@ def record_lines(record: Record, section: str, lines: str) -> None:
         record.document(section, name, _said(answer, line))
         if made:
             _record_made(record, section, name, Path(made.rstrip("]")))
+
+
+def record_experiments(record: Record) -> None:
+    """Two of the papers' experiments on built-in data, small; the second table of the Z-score holds seconds."""
+    for name in ("labeling-usage", "zscore-artificial"):
+        answer = json.loads(succeed(f"reproduce {name} --quick -o experiments --json"))[name]
+        record.document("experiments", f"{name}: tables", answer["tables"][: 1 if "zscore" in name else None])
+    record.text("report", "experiments", visible_text(Path("experiments/report.html").read_text("utf-8")))
 
 
 def record_repair(record: Record) -> None:
