@@ -27,9 +27,6 @@ LARGEST_VARIANCE = 1e100
 class Covariance(Protocol):
     """C of shape (n, n), exact or approximated."""
 
-    @property
-    def n_rows(self) -> int: ...
-
     def multiply(self, W: Matrix) -> Matrix:
         """C W, shape (n, k)."""
         ...
@@ -134,7 +131,7 @@ def require_moderate(prior: Matrix) -> None:
 
 
 def advised(
-    error: NotPositiveDefiniteError, exact: ExactCovariance, largest_group: float | None
+    error: NotPositiveDefiniteError, exact: ExactCovariance, largest_group: int | None
 ) -> NotPositiveDefiniteError:
     """The same error with the row of the Gram and the jitter that would do.
 
@@ -211,7 +208,7 @@ def _grouped(keys: NDArray[np.bytes_], rows: Indices) -> tuple[Indices, Indices]
     return rows[first[order]], rank[group]
 
 
-def smallest_eigenvalue(covariance: Covariance) -> float:
+def smallest_eigenvalue(covariance: ExactCovariance) -> float:
     """The smallest eigenvalue of C to a few digits, from products alone."""
     n = covariance.n_rows
     if n <= 64:  # Lanczos wants room

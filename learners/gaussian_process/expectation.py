@@ -2,7 +2,7 @@
 
 So the bound stays a smooth deterministic function, only tighter than Jensen's; docs/design-notes.md says what that
 changes. Draws come in opposite pairs e, -e: with u_q = exp(sqrt(v_q) e_q), the pair needs exp(m_q) u_q and
-exp(m_q) / u_q. The powers u are kept, because updates change means while all variances stay, or one label's variances.
+exp(m_q) / u_q. The powers u are cached: an update changes means, or the variances of one label.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from functools import lru_cache
 import numpy as np
 
 from gramline.learners.arrays import Matrix
-from gramline.learners.gaussian_process.expectation_loops import expected_hessians, expected_softmax, expected_totals
+from gramline.learners.gaussian_process.expectation_loops import (
+    ScoreDraws,
+    expected_hessians,
+    expected_softmax,
+    expected_totals,
+)
 from gramline.learners.gaussian_process.normalizer import MatrixRoots, Roots, Slopes
 
 DRAWS = 64  # at least
@@ -21,54 +26,54 @@ ROTATED = 4  # draws that are rotated, at least
 SMALL_DEVIATION = 1e-4  # below it the quotient of two differences would be mostly rounding
 SMALLEST_PRECISION = 1e-12  # every position keeps one, and with it its place in a model
 LARGEST_EXPONENT = 300.0  # of a power: a pair's two sums and their product stay far from overflow
-KEPT_BYTES = 1 << 26  # of powers; more tokens than that are taken part by part, and nothing is kept
+CACHE_BYTES = 1 << 26  # of powers; more tokens than that are taken part by part, and nothing is cached
 
 
 class ExpectedNormalizer:
     """The mean of log sum_q exp(m_q + sqrt(v_q) e_q) over fixed draws e."""
 
-    def __init__(self, n_labels: int, *, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, n_labels: int, *, cache_bytes: int = CACHE_BYTES) -> None:
         draws = normal_draws(n_labels)
         self._halves = np.ascontiguousarray(draws[: len(draws) // 2].T)  # one of every pair, a row per label
-        self._at_once = max(1, kept_bytes // self._halves.nbytes)
+        self._at_once = max(1, cache_bytes // self._halves.nbytes)
         self._powers = Powers(self._halves)
 
     def totals(self, means: Matrix, variances: Matrix) -> Matrix:
         totals = np.zeros(len(means))
-        for part, deviations, powers in self._parts(np.sqrt(variances)):
-            expected_totals(means[part], deviations, self._halves, powers, totals[part])
+        for part, draws in self._parts(means, np.sqrt(variances)):
+            expected_totals(draws, totals[part])
         return totals
 
     def slopes(self, means: Matrix, variances: Matrix) -> Slopes:
         probabilities, slopes = np.zeros_like(means), np.zeros_like(means)
-        all_deviations = np.sqrt(variances)
-        for part, deviations, powers in self._parts(all_deviations):
-            expected_softmax(means[part], deviations, self._halves, powers, probabilities[part], slopes[part])
+        deviations = np.sqrt(variances)
+        for part, draws in self._parts(means, deviations):
+            expected_softmax(draws, probabilities[part], slopes[part])
         flat = probabilities * (1 - probabilities)
-        divisors = np.maximum(all_deviations, SMALL_DEVIATION)
-        precision = np.where(all_deviations > SMALL_DEVIATION, slopes / divisors, flat)
+        precision = np.where(deviations > SMALL_DEVIATION, slopes / np.maximum(deviations, SMALL_DEVIATION), flat)
         # A mean over few draws may slope the wrong way; the true one never does.
         return Slopes(probabilities, np.maximum(precision, SMALLEST_PRECISION), np.zeros_like(means))
 
     def roots(self, means: Matrix, variances: Matrix) -> Roots:
         hessians = np.zeros((*means.shape, means.shape[1]))
-        for part, deviations, powers in self._parts(np.sqrt(variances)):
-            expected_hessians(means[part], deviations, self._halves, powers, hessians[part])
+        for part, draws in self._parts(means, np.sqrt(variances)):
+            expected_hessians(draws, hessians[part])
         values, vectors = np.linalg.eigh(hessians)
         return MatrixRoots(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
-        found: Matrix = np.log(np.maximum(self.slopes(means, variances).probabilities, np.finfo(float).tiny))
-        return found
+        probabilities = self.slopes(means, variances).probabilities
+        return np.asarray(np.log(np.maximum(probabilities, np.finfo(float).tiny)))
 
     def potentials(self, means: Matrix, variances: Matrix) -> Matrix:  # noqa: ARG002 - the score of a path is that of the mean functions
         return means
 
-    def _parts(self, deviations: Matrix) -> Iterator[tuple[slice, Matrix, Matrix]]:
-        """(tokens, their deviations, their powers): all tokens at once when their powers may be kept."""
-        for first in range(0, len(deviations), self._at_once):
+    def _parts(self, means: Matrix, deviations: Matrix) -> Iterator[tuple[slice, ScoreDraws]]:
+        """(tokens, their draws): all tokens at once when their powers fit into the cache."""
+        for first in range(0, len(means), self._at_once):
             part = slice(first, first + self._at_once)
-            yield part, deviations[part], self._powers.of(deviations[part])
+            powers = self._powers.of(deviations[part])
+            yield part, ScoreDraws(means[part], deviations[part], self._halves, powers)
 
 
 class Powers:
@@ -97,7 +102,7 @@ class Powers:
 
 def powers_bytes(n_tokens: int, n_labels: int) -> int:
     """Memory of the powers that are held at a time."""
-    return min(KEPT_BYTES, n_tokens * normal_draws(n_labels).nbytes // 2)
+    return min(CACHE_BYTES, n_tokens * normal_draws(n_labels).nbytes // 2)
 
 
 @lru_cache(maxsize=32)

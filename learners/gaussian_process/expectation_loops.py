@@ -1,10 +1,8 @@
-"""Means over opposite draws of the logsumexp of every token's scores, of their softmax, and of its Hessian.
-
-All take means and deviations of shape (n_tokens, n_labels), one draw of every pair as (n_labels, n_pairs), and the
-powers exp(deviation * draw) of shape (n_tokens, n_labels, n_pairs), or none where those would overflow.
-"""
+"""Means over opposite draws of the logsumexp of every token's scores, of their softmax, and of its Hessian."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +10,22 @@ from gramline.kernels._jit import jit
 from gramline.learners.arrays import Matrix
 
 
+class ScoreDraws(NamedTuple):
+    """The scores of every token and label, m + d e over pairs of opposite draws e."""
+
+    means: Matrix  # m, shape (n_tokens, n_labels)
+    deviations: Matrix  # d, shape (n_tokens, n_labels)
+    halves: Matrix  # one e of every pair, shape (n_labels, n_pairs)
+    powers: Matrix  # exp(d e), shape (n_tokens, n_labels, n_pairs); (0, ...) where some would overflow
+
+
 @jit
-def weigh(means: Matrix, deviations: Matrix, halves: Matrix, powers: Matrix, t: int, weights: Matrix) -> float:
+def weigh(draws: ScoreDraws, t: int, weights: Matrix) -> float:
     """weights[q, i] = exp(m_q + d_q e_qi) over a common factor, then the same of the opposite draws.
 
     The factor may differ from pair to pair; returned is the mean of its logarithm.
     """
+    means, deviations, halves, powers = draws
     n_labels, n_pairs = halves.shape
     top = -np.inf
     for q in range(n_labels):
@@ -58,24 +66,22 @@ def add_up(weights: Matrix, totals: Matrix) -> float:
 
 
 @jit
-def expected_totals(means: Matrix, deviations: Matrix, halves: Matrix, powers: Matrix, totals: Matrix) -> None:
+def expected_totals(draws: ScoreDraws, totals: Matrix) -> None:
     """totals[t] = mean over the draws of the logsumexp."""
-    n_labels, n_pairs = halves.shape
+    n_labels, n_pairs = draws.halves.shape
     weights, sums = np.empty((n_labels, 2 * n_pairs)), np.empty(2 * n_pairs)
-    for t in range(len(means)):
-        shift = weigh(means, deviations, halves, powers, t, weights)
+    for t in range(len(draws.means)):
+        shift = weigh(draws, t, weights)
         totals[t] = shift + add_up(weights, sums)
 
 
 @jit
-def expected_softmax(
-    means: Matrix, deviations: Matrix, halves: Matrix, powers: Matrix, probabilities: Matrix, slopes: Matrix
-) -> None:
+def expected_softmax(draws: ScoreDraws, probabilities: Matrix, slopes: Matrix) -> None:
     """probabilities[t] = mean of the softmax p, and slopes[t] = mean of p e, both of shape (n_tokens, n_labels)."""
-    n_labels, n_pairs = halves.shape
+    n_labels, n_pairs = draws.halves.shape
     weights, sums = np.empty((n_labels, 2 * n_pairs)), np.empty(2 * n_pairs)
-    for t in range(len(means)):
-        weigh(means, deviations, halves, powers, t, weights)
+    for t in range(len(draws.means)):
+        weigh(draws, t, weights)
         add_up(weights, sums)
         for i in range(2 * n_pairs):
             sums[i] = 1.0 / sums[i]
@@ -85,18 +91,18 @@ def expected_softmax(
                 here = weights[q, i] * sums[i]
                 opposite = weights[q, n_pairs + i] * sums[n_pairs + i]
                 share += here + opposite
-                slope += (here - opposite) * halves[q, i]
+                slope += (here - opposite) * draws.halves[q, i]
             probabilities[t, q] = share / (2 * n_pairs)
             slopes[t, q] = slope / (2 * n_pairs)
 
 
 @jit
-def expected_hessians(means: Matrix, deviations: Matrix, halves: Matrix, powers: Matrix, hessians: Matrix) -> None:
+def expected_hessians(draws: ScoreDraws, hessians: Matrix) -> None:
     """hessians[t] = mean of diag p - p p^T."""
-    n_labels, n_pairs = halves.shape
+    n_labels, n_pairs = draws.halves.shape
     weights, sums = np.empty((n_labels, 2 * n_pairs)), np.empty(2 * n_pairs)
-    for t in range(len(means)):
-        weigh(means, deviations, halves, powers, t, weights)
+    for t in range(len(draws.means)):
+        weigh(draws, t, weights)
         add_up(weights, sums)
         for q in range(n_labels):
             for i in range(2 * n_pairs):

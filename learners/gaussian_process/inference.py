@@ -103,8 +103,7 @@ class Inference:
 
     def spread(self, j: int, precision: Matrix) -> Matrix:
         """s o u, shape (n,): B_j = I + diag(s) K_j diag(s) = I + diag(s o u) C diag(s o u), s = sqrt(lam)."""
-        spread: Matrix = np.sqrt(precision * self.posterior.scale[j]) * self.weights[:, j]
-        return spread
+        return np.asarray(np.sqrt(precision * self.posterior.scale[j]) * self.weights[:, j])
 
     def covariance_of(self, j: int, precision: Matrix) -> tuple[Matrix, float]:
         """(diag V_j, log |B_j|) for the given lam_j; one factorisation.

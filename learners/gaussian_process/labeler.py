@@ -33,8 +33,8 @@ from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Norm
 from gramline.learners.gaussian_process.parameters import Stopping, check_parameters, named_offsets
 from gramline.learners.gaussian_process.prediction import Couplings, Moments, Refinement, refine
 from gramline.learners.gaussian_process.scale_search import ScaleSearch
-from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments, TrainingGram
-from gramline.learners.gaussian_process.training import Progress, Searches, Training, maximise
+from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments
+from gramline.learners.gaussian_process.training import Progress, Training, maximise
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.checks import check_cross, check_square
 from gramline.learners.operators.operator import GramOperator
@@ -147,26 +147,24 @@ class GaussianProcessLabeler(FittedLabeler):
         weights = self.weights_of(gram.row_prior, gram.shape[0])[rows]
         exact = ExactCovariance(gram, rows, float(self.jitter))
         require_moderate(float(self.scale) * (weights**2 * exact.diagonal()[:, None]))
-        searches = Searches(
-            None if self.learn_scale is None else ScaleSearch(shared=self.learn_scale == "shared"),
-            None if tunable is None else KernelSearch(tunable, rows, float(self.jitter)),
-        )
+        search = None if self.learn_scale is None else ScaleSearch(shared=self.learn_scale == "shared")
+        kernel = None if tunable is None else KernelSearch(tunable, rows, float(self.jitter))
         try:
             covariance = exact if self.rank is None else low_rank_covariance(exact, int(self.rank))
             scales = np.full(len(names), float(self.scale))
             inference = Inference(covariance, tokens, weights, scales, self._normalizer())
-            training = maximise(inference, Stopping(self.max_sweeps, self.tolerance), searches, progress)
+            training = maximise(inference, Stopping(self.max_sweeps, self.tolerance), search, kernel, progress)
             if isinstance(covariance, LowRankCovariance):
                 self.approximation_report_ = approximation_report(exact, covariance, inference)
         except NotPositiveDefiniteError as error:
-            raise advised(error, exact, None if self.rank is not None else tokens.group_sizes.max()) from None
-        if searches.kernel is not None:
-            gram, self.kernel_parameters_ = searches.kernel.gram, searches.kernel.gram.parameters()
+            raise advised(error, exact, None if self.rank is not None else int(np.bincount(groups).max())) from None
+        if kernel is not None:
+            gram, self.kernel_parameters_ = kernel.gram, kernel.gram.parameters()
         self._keep(inference, training, rows, gram.shape[0])
         if isinstance(covariance, LowRankCovariance):
             self.keep_landmarks(LowRankPosterior.of(covariance, rows, inference))
         else:
-            self._training = TrainingGram(gram, np.arange(gram.shape[0]))
+            self._gram, self._gram_rows = gram, np.arange(gram.shape[0])
         return self
 
     def _keep(self, inference: Inference, training: Training, rows: Indices, n_rows: int) -> None:
@@ -214,27 +212,6 @@ class GaussianProcessLabeler(FittedLabeler):
         if self._last is None or self._last.cross() is not cross or self._last.settings != settings:
             self._last = LastMoments(weakref.ref(cross), settings, self._local_moments(cross))
         return self._last.moments
-
-    def _local_moments(self, cross: GramOperator) -> Moments:
-        local = self.local_posterior(cross)
-        weights = np.sqrt(self.scale_) * self.weights_of(cross.col_prior, cross.shape[1])
-        means = local.means(cross, weights)
-        if not self._has_variances(cross):
-            return Moments(means, None)
-        assert cross.col_diagonal is not None
-        return Moments(means, local.variances(cross, cross.col_diagonal, weights))
-
-    def _has_variances(self, cross: GramOperator) -> bool:
-        if self.variance == "none":
-            return False
-        problem, advice = "", ""
-        if cross.col_diagonal is None:
-            problem, advice = "the cross Gram does not know k(x, x) of its columns", "give DenseGram its col_diagonal"
-        elif self._training is None and not self.is_low_rank:
-            problem, advice = "the model was saved without its training covariance", 'train with variance="auto"'
-        if problem and self.variance == "exact":
-            raise LearnerError(f'variance="exact" asks for predictive variances, but {problem}', advice=advice)
-        return not problem
 
     def _refined(self, cross: GramOperator) -> Refinement:
         moments = self.local_moments(cross)

@@ -62,10 +62,6 @@ class LabeledTokens:
         return int(self.neighbours.shape[1])
 
     @cached_property
-    def group_sizes(self) -> Matrix:
-        return np.bincount(self.groups, minlength=self.n_groups).astype(float)
-
-    @cached_property
     def label_counts(self) -> Matrix:
         """Tokens of every group that have label j, shape (n_groups, n_labels)."""
         return self.group_sums(self.own_labels)
@@ -98,8 +94,7 @@ class LabeledTokens:
 
     def group_sums(self, values: Matrix) -> Matrix:
         """Sums of per-token values (n_tokens, ...) over every group, shape (n_groups, ...)."""
-        sums: Matrix = self._membership @ values
-        return sums
+        return np.asarray(self._membership @ values)
 
     def neighbour_sums(self, values: Matrix) -> Matrix:
         """Entry (d, a): sum of `values` (n_tokens, n_labels) over tokens whose neighbour at offset d has label a."""
@@ -108,5 +103,4 @@ class LabeledTokens:
 
     def coupling_scores(self, couplings: Matrix) -> Matrix:
         """sum_d couplings[d, nb_d(t), :], dropped neighbours left out; shape (n_tokens, n_labels)."""
-        scores: Matrix = self._neighbourhood.T @ couplings.reshape(-1, self.n_labels)
-        return scores
+        return np.asarray(self._neighbourhood.T @ couplings.reshape(-1, self.n_labels))

@@ -32,11 +32,6 @@ class PivotedCholesky:
     pivots: Indices  # shape (k,)
     residual: Matrix  # diag(C - F F^T) >= 0, shape (n,)
 
-    @property
-    def triangle(self) -> Matrix:
-        """F[pivots] = the Cholesky factor of C between the pivots, shape (k, k)."""
-        return self.basis[self.pivots]
-
 
 def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: int) -> PivotedCholesky:
     """Greedy pivots: always the position that is explained worst. `column(i)` is C[:, i]; k <= rank are read.
@@ -103,20 +98,17 @@ class LowRankFactor:
         self._half = self.inner.half_solve(columns.T / diagonal)
 
     def solve(self, X: Matrix) -> Matrix:
-        solved: Matrix = X / self._diagonal[:, None] - self._half.T @ (self._half @ X)
-        return solved
+        return np.asarray(X / self._diagonal[:, None] - self._half.T @ (self._half @ X))
 
     def quadratic(self, X: Matrix) -> Matrix:
         half = self._half @ X
-        total: Matrix = (X**2 / self._diagonal[:, None]).sum(axis=0) - (half**2).sum(axis=0)
-        return total
+        return np.asarray((X**2 / self._diagonal[:, None]).sum(axis=0) - (half**2).sum(axis=0))
 
     def log_determinant(self) -> float:
         return float(np.log(self._diagonal).sum()) + self.inner.log_determinant()
 
     def inverse_diagonal(self) -> Matrix:
-        diagonal: Matrix = 1.0 / self._diagonal - np.einsum("ij,ij->j", self._half, self._half)
-        return diagonal
+        return np.asarray(1.0 / self._diagonal - np.einsum("ij,ij->j", self._half, self._half))
 
 
 class LowRankCovariance:
@@ -127,17 +119,11 @@ class LowRankCovariance:
         self.basis = decomposition.basis
         self._rest = decomposition.residual + jitter
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.basis)
-
     def multiply(self, W: Matrix) -> Matrix:
-        product: Matrix = self.basis @ (self.basis.T @ W) + self._rest[:, None] * W
-        return product
+        return np.asarray(self.basis @ (self.basis.T @ W) + self._rest[:, None] * W)
 
     def diagonal(self) -> Matrix:
-        diagonal: Matrix = np.einsum("ij,ij->i", self.basis, self.basis) + self._rest
-        return diagonal
+        return np.asarray(np.einsum("ij,ij->i", self.basis, self.basis) + self._rest)
 
     def columns(self, chosen: Indices) -> Matrix:
         block: Matrix = self.basis @ self.basis[chosen].T
@@ -165,7 +151,7 @@ class LowRankPosterior:
     mean = F_*^T F^T (u o a);  var = k_** - ||F_*||^2 + ||L_M^-1 F_*||^2 with M of every label.
     """
 
-    triangle: Matrix  # F[pivots], shape (k, k)
+    triangle: Matrix  # F[pivots], the Cholesky factor of C between the pivots, shape (k, k)
     cross_rows: Indices  # the pivots among the rows of a cross Gram, in order, shape (k,)
     means_at_landmarks: Matrix  # F^T (u o a), shape (k, n_labels)
     inner: Matrix  # lower L_M of every label, shape (n_labels, k, k)
@@ -176,7 +162,7 @@ class LowRankPosterior:
         q, pivoted = inference.posterior, covariance.decomposition
         spreads = [inference.spread(j, q.precision[:, j]) for j in range(len(q.scale))]
         return cls(
-            pivoted.triangle,
+            pivoted.basis[pivoted.pivots],
             rows[pivoted.pivots],
             covariance.basis.T @ (np.sqrt(q.scale) * inference.weights * q.dual),
             np.array([covariance.factor(spread).inner.lower() for spread in spreads]),
@@ -199,8 +185,7 @@ class LowRankPosterior:
 
     def _basis(self, block: Matrix) -> Matrix:
         """F_*, shape (k, columns)."""
-        solved: Matrix = solve_triangular(self.triangle, block, lower=True)
-        return solved
+        return np.asarray(solve_triangular(self.triangle, block, lower=True))
 
 
 def approximation_report(

@@ -75,8 +75,7 @@ class JensenNormalizer:
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
         return means + variances / 2
 
-    def potentials(self, means: Matrix, variances: Matrix) -> Matrix:
-        return means + variances / 2
+    potentials = scores
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,7 @@ class SoftmaxRoots:
         return self._centred(self.root * values)
 
     def _centred(self, values: Matrix) -> Matrix:
-        centred: Matrix = values - self.root * (self.root * values).sum(axis=1, keepdims=True)
-        return centred
+        return np.asarray(values - self.root * (self.root * values).sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

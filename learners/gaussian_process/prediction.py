@@ -9,7 +9,7 @@ g_d = mS_d + vS_d / 2; otherwise the expected softmax.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gramline.learners.linear_algebra.cholesky import Factor
 from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
 from gramline.learners.operators.operator import GramOperator
 
-KEPT_BYTES = 1 << 30
+CACHE_BYTES = 1 << 30
 
 
 class Moments(NamedTuple):
@@ -36,24 +36,12 @@ class Moments(NamedTuple):
         return self.means, np.zeros_like(self.means) if self.variances is None else self.variances
 
 
-class LocalPosterior(Protocol):
-    """What prediction needs of the local functions. u are the weights of K_j = diag(u_j) C diag(u_j)."""
-
-    def means(self, cross: GramOperator, new_weights: Matrix) -> Matrix:
-        """K_*^T a of every new position, shape (n_new, n_labels); `new_weights` is u of the new positions."""
-        ...
-
-    def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
-        """Predictive variances, shape (n_new, n_labels); `prior` is C(x, x) of the new positions."""
-        ...
-
-
 @dataclass(frozen=True)
 class ExactPosterior:
-    """The local functions from the training Gram itself.
+    """The local functions from the training Gram itself; u are the weights of K_j = diag(u_j) C diag(u_j).
 
     `factors` caches the factors of the labels for the next call if they are tiles on disk, or if all of them together
-    take at most KEPT_BYTES and no more than one factor may; otherwise each is dropped before the next.
+    take at most CACHE_BYTES and no more than one factor may; otherwise each is dropped before the next.
     """
 
     covariance: ExactCovariance | None  # None: means only
@@ -64,13 +52,19 @@ class ExactPosterior:
     factors: dict[int, Factor]  # by label
 
     def means(self, cross: GramOperator, new_weights: Matrix) -> Matrix:
-        return cross_means(cross, self.cross_rows, self.weights * self.dual) * new_weights
+        """K_*^T a of every new position, shape (n_new, n_labels); `new_weights` is u of the new positions."""
+        spread = np.zeros((cross.shape[0], self.dual.shape[1]))
+        spread[self.cross_rows] = self.weights * self.dual
+        return cross.matmul(spread, transpose=True) * new_weights
 
     def variances(self, cross: GramOperator, prior: Matrix, new_weights: Matrix) -> Matrix:
-        """k_** - ||L_B^-1 diag(s) K_*||^2: one factorisation per label."""
+        """k_** - ||L_B^-1 diag(s) K_*||^2, same shape; `prior` is C(x, x) of the new positions.
+
+        One factorisation per label.
+        """
         assert self.covariance is not None
         variances = np.empty((cross.shape[1], self.dual.shape[1]))
-        limit = KEPT_BYTES if self.covariance.factor_limit is None else min(KEPT_BYTES, self.covariance.factor_limit)
+        limit = CACHE_BYTES if self.covariance.factor_limit is None else min(CACHE_BYTES, self.covariance.factor_limit)
         fit_into_memory = self.precision.size * len(self.precision) * 8 <= limit
         for j in range(variances.shape[1]):
             spread = np.sqrt(self.precision[:, j]) * self.weights[:, j]
@@ -81,13 +75,6 @@ class ExactPosterior:
                 variances[cols, j] = prior[cols] - factor.quadratic(spread[:, None] * block)
         # Rounding may bring a position that is fully explained below 0.
         return np.maximum(variances, 0.0) * new_weights**2
-
-
-def cross_means(cross: GramOperator, rows: Indices, weighted: Matrix) -> Matrix:
-    """C_*^T v for v on some rows of the cross Gram, shape (n_new, n_labels)."""
-    spread = np.zeros((cross.shape[0], weighted.shape[1]))
-    spread[rows] = weighted
-    return cross.matmul(spread, transpose=True)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,7 @@ class ScaleSearch:
             slope[known] = np.clip((ratio - self._last[1])[known] / moved[known], -1.0, -0.3)
         self._last = (position, ratio)
         self._proposals += 1
-        factors: Matrix = np.exp(self._damping * np.clip(-ratio / slope, -LONGEST_STEP, LONGEST_STEP))
-        return factors
+        return np.asarray(np.exp(self._damping * np.clip(-ratio / slope, -LONGEST_STEP, LONGEST_STEP)))
 
     def reject(self) -> None:
         """The last proposal made the bound smaller."""

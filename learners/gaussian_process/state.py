@@ -1,49 +1,23 @@
-"""What a fitted Gaussian-process labeler keeps, how it is saved, and the posterior that predictions need of it."""
+"""What a fitted Gaussian-process labeler keeps, how it is saved, and its local functions at new positions."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.learners.arrays import Indices, Mask, Matrix
+from gramline.learners.errors import LearnerError
 from gramline.learners.gaussian_process.covariance import ExactCovariance, submatrix
 from gramline.learners.gaussian_process.low_rank import LowRankPosterior
-from gramline.learners.gaussian_process.prediction import ExactPosterior, LocalPosterior, Moments
+from gramline.learners.gaussian_process.prediction import ExactPosterior, Moments
 from gramline.learners.kinds import GramLearner
 from gramline.learners.linear_algebra.cholesky import Factor
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
-
-
-@dataclass(frozen=True)
-class TrainingGram:
-    """A square Gram, and which of its rows each row of the fitted arrays is."""
-
-    gram: GramOperator
-    rows: Indices
-
-    def at(self, rows: NDArray[Any]) -> TrainingGram:
-        """The same for a subset of the rows of the fitted arrays."""
-        return TrainingGram(self.gram, self.rows[rows])
-
-    def lower_triangle(self) -> Matrix:
-        """The lower triangle of G between the rows, row by row, shape (n (n + 1) / 2,)."""
-        lower = np.tri(len(self.rows), dtype=bool)
-        return np.asarray(submatrix(self.gram, self.rows, self.rows)[lower])
-
-    @classmethod
-    def from_lower_triangle(cls, entries: Matrix, kept: Mask) -> TrainingGram:
-        """The inverse; the rows that are not `kept` have no entries and must not be asked for."""
-        n = int(kept.sum())
-        matrix = np.zeros((n, n))
-        matrix[np.tri(n, dtype=bool)] = entries
-        matrix += np.tril(matrix, -1).T
-        return cls(DenseGram(matrix, [n]), np.cumsum(kept) - 1)
 
 
 class LastMoments(NamedTuple):
@@ -83,7 +57,8 @@ class FittedLabeler(GramLearner):
     approximation_report_: dict[str, Any]
     prediction_report_: dict[str, Any]
 
-    _training: TrainingGram | None  # None for a low rank, and for a model that was saved without its covariance
+    _gram: GramOperator | None  # of the training; None for a low rank, and for a model saved without its covariance
+    _gram_rows: Indices  # which of its rows each row of the fitted arrays is
     _factors: dict[int, Factor]  # by label, once a prediction has needed them
     _last: LastMoments | None
 
@@ -91,7 +66,7 @@ class FittedLabeler(GramLearner):
         """Drop all that an earlier training left."""
         for key in self.fitted():
             delattr(self, key)
-        self._training, self._factors, self._last = None, {}, None
+        self._gram, self._gram_rows, self._factors, self._last = None, np.arange(0), {}, None
 
     @property
     def is_low_rank(self) -> bool:
@@ -103,22 +78,29 @@ class FittedLabeler(GramLearner):
 
     def restricted(self, rows: NDArray[np.integer]) -> Self:
         reduced = super().restricted(rows)
-        reduced._training = None if self._training is None else self._training.at(rows)
+        if self._gram is not None:
+            reduced._gram, reduced._gram_rows = self._gram, self._gram_rows[rows]
         return reduced
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Like any learner's; with the training covariance (one triangle) when predictive variances need it."""
         attributes, arrays = super().to_state()
         attributes["fitted"].pop("prediction_report_", None)
-        if self._training is not None and self.variance != "none":
-            arrays["covariance"] = self._training.at(self.support()).lower_triangle()
+        if self._gram is not None and self.variance != "none":
+            rows = self._gram_rows[self.support()]
+            arrays["covariance"] = submatrix(self._gram, rows, rows)[np.tri(len(rows), dtype=bool)]
         return attributes, arrays
 
     @classmethod
     def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         learner = super().from_state(attributes, {key: arrays[key] for key in arrays if key != "covariance"})
         if "covariance" in arrays:
-            learner._training = TrainingGram.from_lower_triangle(arrays["covariance"], learner.support())
+            support = learner.support()
+            n = int(support.sum())
+            matrix = np.zeros((n, n))
+            matrix[np.tri(n, dtype=bool)] = arrays["covariance"]
+            matrix += np.tril(matrix, -1).T
+            learner._gram, learner._gram_rows = DenseGram(matrix, [n]), np.cumsum(support) - 1
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,7 +113,28 @@ class FittedLabeler(GramLearner):
         self.landmark_means_ = posterior.means_at_landmarks
         self.landmark_factors_ = posterior.inner
 
-    def local_posterior(self, cross: GramOperator) -> LocalPosterior:
+    def _local_moments(self, cross: GramOperator) -> Moments:
+        local = self.local_posterior(cross)
+        weights = np.sqrt(self.scale_) * self.weights_of(cross.col_prior, cross.shape[1])
+        means = local.means(cross, weights)
+        if not self._has_variances(cross):
+            return Moments(means, None)
+        assert cross.col_diagonal is not None
+        return Moments(means, local.variances(cross, cross.col_diagonal, weights))
+
+    def _has_variances(self, cross: GramOperator) -> bool:
+        if self.variance == "none":
+            return False
+        problem, advice = "", ""
+        if cross.col_diagonal is None:
+            problem, advice = "the cross Gram does not know k(x, x) of its columns", "give DenseGram its col_diagonal"
+        elif self._gram is None and not self.is_low_rank:
+            problem, advice = "the model was saved without its training covariance", 'train with variance="auto"'
+        if problem and self.variance == "exact":
+            raise LearnerError(f'variance="exact" asks for predictive variances, but {problem}', advice=advice)
+        return not problem
+
+    def local_posterior(self, cross: GramOperator) -> ExactPosterior | LowRankPosterior:
         """The local functions, from landmarks or from the training Gram."""
         if self.is_low_rank:
             landmarks = np.flatnonzero(self.landmark_order_)
@@ -139,9 +142,8 @@ class FittedLabeler(GramLearner):
             return LowRankPosterior(self.landmark_triangle_, order, self.landmark_means_, self.landmark_factors_)
         rows = np.flatnonzero(self.support())
         covariance = None
-        if self._training is not None:
-            chosen = self._training.at(rows)
-            covariance = ExactCovariance(chosen.gram, chosen.rows, float(self.jitter))
+        if self._gram is not None:
+            covariance = ExactCovariance(self._gram, self._gram_rows[rows], float(self.jitter))
         weights = np.sqrt(self.scale_) * self.weights_of(cross.row_prior, cross.shape[0])[rows]
         return ExactPosterior(covariance, rows, self.dual_[rows], self.precision_[rows], weights, self._factors)
 

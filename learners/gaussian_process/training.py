@@ -32,27 +32,18 @@ class Training:
     converged: bool = False
 
 
-@dataclass(frozen=True)
-class Searches:
-    """Which hyper-parameters are learned with the posterior."""
-
-    scale: ScaleSearch | None = None
-    kernel: KernelSearch | None = None
-
-    @property
-    def settled(self) -> bool:
-        return all(search is None or search.settled for search in (self.scale, self.kernel))
-
-
 def maximise(
-    inference: Inference, stopping: Stopping, searches: Searches | None = None, progress: Progress | None = None
+    inference: Inference,
+    stopping: Stopping,
+    search: ScaleSearch | None = None,
+    kernel: KernelSearch | None = None,
+    progress: Progress | None = None,
 ) -> Training:
     """Sweep until the relative increase of the bound is at most the tolerance; the trace never decreases.
 
     Parameters of the kernel take a step after every sweep but the first, as long as they move.
     """
-    searches = searches or Searches()
-    search, kernel, tolerance = searches.scale, searches.kernel, stopping.tolerance
+    tolerance = stopping.tolerance
     if search is not None:
         _start_from_moderate_scale(inference)
     _newton_steps(inference, tolerance)
@@ -75,7 +66,7 @@ def maximise(
             after = inference.elbo()
             training.trace.append(after)
             grown = after - before > tolerance * abs(after)
-            training.converged = not grown and searches.settled
+            training.converged = not grown and all(part is None or part.settled for part in (search, kernel))
         if progress is not None:
             progress(training.sweeps, training.trace[-1])
     return training

@@ -79,8 +79,8 @@ def test_powers_that_are_kept_follow_the_variances() -> None:
 
 
 def test_too_many_tokens_to_keep_are_taken_part_by_part() -> None:
-    few = ExpectedNormalizer(3, kept_bytes=2 * ExpectedNormalizer(3)._halves.nbytes)
-    assert [part.stop - part.start for part, _, _ in few._parts(VARIANCES[:5])] == [2, 2, 2]
+    few = ExpectedNormalizer(3, cache_bytes=2 * ExpectedNormalizer(3)._halves.nbytes)
+    assert [part.stop - part.start for part, _ in few._parts(MEANS[:5], VARIANCES[:5])] == [2, 2, 2]
     check(few, MEANS[:5], VARIANCES[:5])
 
 

@@ -17,7 +17,7 @@ from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels
 from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.gaussian_process.scale_search import ScaleSearch, bound_gradient
-from gramline.learners.gaussian_process.training import Searches, maximise, sweep
+from gramline.learners.gaussian_process.training import maximise, sweep
 from gramline.learners.operators.dense import DenseGram
 
 LENGTHS = np.array([4, 1, 6, 3, 5])
@@ -292,7 +292,7 @@ def test_a_scale_that_makes_things_worse_is_taken_back() -> None:
     )
     training = maximise(inference, Stopping(30, 1e-8))
     scale, bound = inference.posterior.scale.copy(), inference.elbo()
-    again = maximise(inference, Stopping(30, 1e-8), Searches(scale=Wrong(shared=True)))
+    again = maximise(inference, Stopping(30, 1e-8), Wrong(shared=True))
     assert training.converged
     assert again.converged
     assert (inference.posterior.scale == scale).all()

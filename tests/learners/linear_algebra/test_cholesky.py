@@ -142,7 +142,7 @@ def test_low_rank_keeps_the_diagonal_and_its_own_matrix(rank: int) -> None:
     assert_close(
         covariance.factor(SCALE).solve(RIGHT), np.linalg.solve(np.eye(N) + SCALE[:, None] * dense * SCALE, RIGHT)
     )
-    assert_close(found.triangle, np.linalg.cholesky(GRAM[np.ix_(found.pivots, found.pivots)]))
+    assert_close(found.basis[found.pivots], np.linalg.cholesky(GRAM[np.ix_(found.pivots, found.pivots)]))
 
 
 def test_pivoting_stops_at_the_rank_of_the_matrix() -> None:

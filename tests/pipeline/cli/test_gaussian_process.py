@@ -26,8 +26,8 @@ def test_fit_predict_evaluate(gramline: Any, gram: Path, corpus: Path, tmp_path:
     params = {key: int(value) if value.isdigit() else value for key, value in params.items()}
     stored = StoredGram.open(gram)
     expected = GaussianProcessLabeler(**params).fit(stored, stored.labels).predict(stored)
-    shown = gramline("predict", model, corpus)
-    assert [json.loads(line)["labels"] for line in shown.out.splitlines()] == expected
+    predicted = gramline("predict", model, corpus)
+    assert [json.loads(line)["labels"] for line in predicted.out.splitlines()] == expected
     scored = gramline("evaluate", model, corpus, "--json").json
     pairs = [
         (known, found)
@@ -61,8 +61,8 @@ def test_offsets_are_listed_in_brackets(gramline: Any, gram: Path, tmp_path: Pat
     fitted = gramline("fit", gram, "-o", tmp_path / "gp.zarr", *asked, "--set", "offsets=[-1,2]")
     assert fitted.json["params"]["offsets"] == [-1, 2]
     grid = ["--set", "offsets=[-1],[-1,1],GPSL4", "--folds", "2", "--inline"]
-    found = gramline("cv", gram, "-o", tmp_path / "run", *asked, *grid)
-    assert [setting["params"]["offsets"] for setting in found.json["settings"]] == [[-1], [-1, 1], "GPSL4"]
+    run = gramline("cv", gram, "-o", tmp_path / "run", *asked, *grid)
+    assert [setting["params"]["offsets"] for setting in run.json["settings"]] == [[-1], [-1, 1], "GPSL4"]
 
 
 def test_a_wrong_offset_is_one_line(gramline: Any, gram: Path, tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ def test_a_wrong_offset_is_one_line(gramline: Any, gram: Path, tmp_path: Path) -
 def test_a_plan_says_memory_and_time_and_writes_nothing(gramline: Any, gram: Path, tmp_path: Path) -> None:
     rows = len([label for structure in StoredGram.open(gram).labels for label in structure])
     asked = ["fit", gram, "--learner", "gaussian-process", "--plan"]
-    told = gramline(*asked, "--json").json
-    assert (told["n_rows"], told["is_tiled"], told["scratch_bytes"]) == (rows, False, 0)
-    assert told["peak_bytes"] > 16 * rows**2
-    assert told["seconds"] > told["factor_seconds"] > 0
+    plan = gramline(*asked, "--json").json
+    assert (plan["n_rows"], plan["is_tiled"], plan["scratch_bytes"]) == (rows, False, 0)
+    assert plan["peak_bytes"] > 16 * rows**2
+    assert plan["seconds"] > plan["factor_seconds"] > 0
     tiled = gramline(*asked, "--factor-memory", "1kB").out
     assert "by tiles on disk: peak " in tiled
     assert "of scratch, about" in tiled
@@ -97,22 +97,22 @@ def test_a_plan_is_made_of_good_values_only(gramline: Any, gram: Path, options: 
 
 def test_fit_says_whether_the_bound_came_to_rest(gramline: Any, gram: Path, tmp_path: Path) -> None:
     asked = ["fit", gram, "-o", tmp_path / "gp.zarr", "--learner", "gaussian-process", "--overwrite"]
-    told = gramline(*asked, "--json").json
-    assert told["converged"]
-    assert told["elbo"] < 0 < told["sweeps"]
-    assert f"after {told['sweeps']} sweeps\n" in gramline(*asked).out
+    summary = gramline(*asked, "--json").json
+    assert summary["converged"]
+    assert summary["elbo"] < 0 < summary["sweeps"]
+    assert f"after {summary['sweeps']} sweeps\n" in gramline(*asked).out
     assert "after 1 sweep\n" in gramline(*asked, "--set", "max_sweeps=1").out
 
 
 def test_factors_by_tiles_give_the_same_model(gramline: Any, gram: Path, corpus: Path, tmp_path: Path) -> None:
-    told = []
+    predictions = []
     for name, options in (("a", []), ("b", ["--factor-memory", "1kB", "--inline", "--threads", "2"])):
         asked = ["fit", gram, "-o", tmp_path / f"{name}.zarr", "--learner", "gaussian-process", "--set", "max_sweeps=3"]
         answer = gramline(*asked, *options, "--json")
         assert answer.code == 0, answer.err
         assert answer.json["plan"]["is_tiled"] == (name == "b")
-        told.append(gramline("predict", tmp_path / f"{name}.zarr", corpus).out)
-    assert told[0] == told[1]
+        predictions.append(gramline("predict", tmp_path / f"{name}.zarr", corpus).out)
+    assert predictions[0] == predictions[1]
     assert not list(gram.parent.glob("*factor-*")) + list(gram.parent.glob("*claim-*"))
 
 
@@ -125,9 +125,9 @@ def test_other_learners_have_no_factors(gramline: Any, gram: Path, tmp_path: Pat
 
 def test_a_sweep_over_missing_labels(gramline: Any, gram: Path, tmp_path: Path) -> None:
     asked = ["cv", gram, "-o", tmp_path / "run", "--folds", "2", "--inline", "--json", "--missing", "0,0.3"]
-    found = gramline(*asked, "--learner", "gaussian-process", "--set", "max_sweeps=3")
-    assert found.code == 0, found.err
-    assert [setting["params"]["missing"] for setting in found.json["settings"]] == [0, 0.3]
+    run = gramline(*asked, "--learner", "gaussian-process", "--set", "max_sweeps=3")
+    assert run.code == 0, run.err
+    assert [setting["params"]["missing"] for setting in run.json["settings"]] == [0, 0.3]
     refused = gramline(*asked, "--learner", "labeling-perceptron")
     assert refused.code == 2
     assert "missing" in refused.error
@@ -143,9 +143,9 @@ def test_what_did_not_converge_is_noted(gramline: Any, corpus: Path, gram: Path,
     unsettled = "note: the refined scores of some structures did not settle (max_refinements=1)"
     # Blocks of 5 rows: the same sentence from each of them is said once.
     for command in (["predict", model, corpus, "-o", tmp_path / "found.jsonl"], ["evaluate", model, corpus]):
-        told = gramline(*command, "--block-rows", "5").err
-        assert told.startswith(growing + unsettled)
-        assert told.count("\n") == 2
+        notes = gramline(*command, "--block-rows", "5").err
+        assert notes.startswith(growing + unsettled)
+        assert notes.count("\n") == 2
     validated = gramline("cv", gram, "-o", tmp_path / "run", *chosen, "--folds", "2", "--inline", "--json")
     assert list(validated.json["notes"].values()) == [2, 2]
     assert "note: in 2 of 2 problems: the bound was still growing" in validated.err
