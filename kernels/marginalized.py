@@ -11,7 +11,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -29,15 +29,24 @@ EIGENVALUE_TOLERANCE = 1e-10
 SMALLEST_WEIGHT = 1e-150  # of c: everything is a multiple of c^2
 
 
+class Strip(NamedTuple):
+    """Row structures first..last-1 against all columns, as the compiled sweeps read them; kap = factor * weights."""
+
+    first: int
+    last: int
+    kx: Floats  # shape (n_rows, n_cols)
+    weights: Floats  # of the same shape; `kx` itself under a uniform prior
+    factor: float
+    scale: float  # c^2
+    limit: float  # the largest number that `out` holds
+    out: Tile  # at least as wide as `kx`
+
+
 class Recursion(Protocol):
     """U' and D' of one tile, prepared once (masks, orders); run strip by strip."""
 
-    def run(self, first: int, last: int, kx: Floats, weights: Floats, factor: float, out: Tile) -> bool:
-        """Write G of row structures first..last-1 against all columns into `out`; True if every value is finite.
-
-        `kx` and `weights` have the shape of `out`; kap = factor * weights (`weights` is `kx` under a uniform prior)
-        and G = c^2 kx (1+U') (1+D').
-        """
+    def run(self, strip: Strip) -> bool:
+        """Write G = c^2 kx (1+U') (1+D') of a strip into `strip.out`; True if every value is within its limit."""
         ...
 
 
@@ -94,7 +103,7 @@ class PositionLabeling(Kernel):
         observed = self.observation.strips(rows, cols)
         recursion = self.recursion(rows, cols)
         marginals = Marginals(rows, cols, self.label_matrix())
-        factor = self.c**2 * marginals.factor
+        factor, scale, limit = self.c**2 * marginals.factor, float(self.c) ** 2, float(np.finfo(out.dtype).max)
         strips = list(row_strips(rows.starts, n_cols))
         longest = max((int(rows.starts[last] - rows.starts[first]) for first, last in strips), default=0)
         kx = np.empty((longest, n_cols))
@@ -103,8 +112,8 @@ class PositionLabeling(Kernel):
             low, high = int(rows.starts[first]), int(rows.starts[last])
             observed.fill(low, high, kx[: high - low])
             marginals.weigh(low, high, kx, weights)
-            done = recursion.run(first, last, kx[: high - low], weights[: high - low], factor, out[low:high])
-            if not done:
+            arrays = kx[: high - low], weights[: high - low]
+            if not recursion.run(Strip(first, last, *arrays, factor, scale, limit, out[low:high])):
                 raise self.overflow_in(rows, cols, (first, last), out.dtype)
         if is_same(rows, cols):
             mirror(out)

@@ -9,13 +9,13 @@ import numpy as np
 
 from gramline.kernels.dags.labeling_loops import sweep_graphs
 from gramline.kernels.dags.topology import ColumnGraphs, RowGraphs
-from gramline.kernels.marginalized import PositionLabeling
+from gramline.kernels.marginalized import PositionLabeling, Strip
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.identity import Identity
-from gramline.kernels.packing import Floats, Packed, PackedDags
+from gramline.kernels.packing import Packed, PackedDags
 from gramline.kernels.parameters import Matrix
 from gramline.kernels.priors import Prior, UniformPrior
-from gramline.kernels.tiles import Tile, chunk_starts
+from gramline.kernels.tiles import chunk_starts
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,19 @@ class DagLabeling(PositionLabeling):
     label_kernel: Matrix | None = None
 
     def recursion(self, rows: Packed, cols: Packed) -> Paths:
-        return Paths(rows, cols, self.c**2)
+        return Paths(rows, cols)
 
 
 class Paths:
     """U' and D' over directed paths."""
 
-    def __init__(self, rows: Packed, cols: Packed, weight: float) -> None:
+    def __init__(self, rows: Packed, cols: Packed) -> None:
         assert isinstance(rows, PackedDags)
         assert isinstance(cols, PackedDags)
-        self.weight = float(weight)
         self.rows = RowGraphs.of(rows)
         self.cols = ColumnGraphs.of(cols, chunk_starts(cols.starts))
         cells = int(rows.lengths.max(initial=0)) * int(np.diff(self.cols.chunks).max(initial=0))
         self.tables = np.empty((2, cells))
 
-    def run(self, first: int, last: int, kx: Floats, weights: Floats, factor: float, out: Tile) -> bool:
-        limit = float(np.finfo(out.dtype).max)
-        left, right, tables = self.rows, self.cols, self.tables
-        return bool(sweep_graphs(left, first, last, right, kx, weights, factor, self.weight, limit, tables, out))
+    def run(self, strip: Strip) -> bool:
+        return bool(sweep_graphs(self.rows, self.cols, strip, self.tables))

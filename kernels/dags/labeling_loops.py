@@ -6,6 +6,7 @@ import numpy as np
 
 from gramline.kernels._jit import jit
 from gramline.kernels.dags.topology import ColumnGraphs, Neighbours, RowGraphs
+from gramline.kernels.marginalized import Strip
 from gramline.kernels.packing import Floats, Offsets
 
 
@@ -30,24 +31,14 @@ def continue_row(sums: Floats, indptr: Offsets, links: Offsets, node: int, base:
 
 
 @jit
-def sweep_graphs(
-    rows: RowGraphs,
-    first: int,
-    last: int,
-    cols: ColumnGraphs,
-    kx: Floats,
-    weights: Floats,
-    factor: float,
-    scale: float,
-    limit: float,
-    tables: Floats,
-    out: Floats,
-) -> bool:
-    """out = scale * kx * (1+U') * (1+D') for row structures first..last-1; whether all of it is within +-limit.
+def sweep_graphs(rows: RowGraphs, cols: ColumnGraphs, strip: Strip, tables: Floats) -> bool:
+    """out = scale * kx * (1+U') * (1+D') for the row structures of a strip; whether all of it is within +-limit.
 
-    kap = factor * weights. `tables` is room for two tables of one row graph and one chunk, shape (2, cells):
-    `upward` = 1+U', and `sums`, first H = KU A, then KD A^T.
+    `tables` is room for two tables of one row graph and one chunk, shape (2, cells): `upward` = 1+U', and `sums`,
+    first H = KU A, then KD A^T.
     """
+    first, last, kx, weights, out = strip.first, strip.last, strip.kx, strip.weights, strip.out
+    factor, scale, limit = strip.factor, strip.scale, strip.limit
     origin = rows.starts[first]
     n_bad = 0
     for structure in range(first, last):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.marginalized import Marginals, PositionLabeling
+from gramline.kernels.marginalized import Marginals, PositionLabeling, Strip
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Floats, Ints, Offsets, Packed
@@ -108,27 +108,24 @@ class SequenceLabeling(PositionLabeling):
         return out[:, : cols.n_positions]
 
     def recursion(self, rows: Packed, cols: Packed) -> Sweeps:
-        return Sweeps(rows.starts, cols.starts, float(self.c) ** 2, float(self.gap))
+        return Sweeps(rows.starts, cols.starts, float(self.gap))
 
 
 class Sweeps:
     """U' and D' by one sweep down and one up the rows of a strip, over all columns at once."""
 
-    def __init__(self, row_starts: Offsets, col_starts: Offsets, scale: float, gap: float) -> None:
-        self.row_starts, self.scale, self.gap = row_starts, scale, gap
+    def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float) -> None:
+        self.row_starts, self.gap = row_starts, gap
         self.continues = continuations(col_starts)
         cuts = chunk_starts(col_starts, CHUNK_COLUMNS)
         self.chunks = np.array([quarters(col_starts, *cut) for cut in pairwise(cuts)], np.int64).reshape(-1, 5)
         self.upward = np.empty((int(np.diff(row_starts).max(initial=0)), int(np.diff(cuts).max(initial=0))))
 
-    def run(self, first: int, last: int, kx: Floats, weights: Floats, factor: float, out: Tile) -> bool:
-        starts = self.row_starts[first : last + 1]
-        limit = float(np.finfo(out.dtype).max)
+    def run(self, strip: Strip) -> bool:
         if self.gap == 0:
-            link = factor * self.continues
-            return sweep_contiguous(starts, self.chunks, kx, weights, link, self.scale, limit, self.upward, out)
-        mask, gap = self.continues, self.gap
-        return sweep_gappy(starts, self.chunks, kx, weights, mask, factor, gap, self.scale, limit, self.upward, out)
+            link = strip.factor * self.continues
+            return sweep_contiguous(self.row_starts, self.chunks, strip, link, self.upward)
+        return sweep_gappy(self.row_starts, self.chunks, strip, self.continues, self.gap, self.upward)
 
 
 def continuations(starts: Offsets) -> Floats:

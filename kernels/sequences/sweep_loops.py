@@ -6,33 +6,23 @@ instead of t - 1, and one written array per inner loop, keep them vectorized: th
 alias checks. Arrays are assigned in loops, not as whole expressions, which take three times as long to compile.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
+from gramline.kernels.marginalized import Strip
 from gramline.kernels.packing import Floats, Offsets
 
 
 @jit
-def sweep_contiguous(
-    starts: Offsets,
-    chunks: Offsets,
-    kx: Floats,
-    weights: Floats,
-    link: Floats,
-    scale: float,
-    limit: float,
-    upward: Floats,
-    out: NDArray[Any],
-) -> bool:
+def sweep_contiguous(row_starts: Offsets, chunks: Offsets, strip: Strip, link: Floats, upward: Floats) -> bool:
     """out = scale * kx * (1+U') * (1+D'); returns whether all of it is within +-limit.
 
     kap into column t from column t - 1 is link[t] weights[.., t - 1]; link is 0 where a structure starts, shape
-    (n_cols,). `starts` are the positions of the strip's structures, counted from anywhere; chunk k has the columns
-    chunks[k, 0]:chunks[k, 4]. `upward` is room for 1+U' of the longest structure and the widest chunk.
+    (n_cols,). Chunk k has the columns chunks[k, 0]:chunks[k, 4]. `upward` is room for 1+U' of the longest structure
+    and the widest chunk.
     """
+    kx, weights, scale, limit, out = strip.kx, strip.weights, strip.scale, strip.limit, strip.out
+    starts = row_starts[strip.first : strip.last + 1]
     origin = starts[0]
     downward = np.empty(upward.shape[1])
     n_bad = 0
@@ -65,23 +55,16 @@ def sweep_contiguous(
 
 @jit
 def sweep_gappy(
-    starts: Offsets,
-    chunks: Offsets,
-    kx: Floats,
-    weights: Floats,
-    continues: Floats,
-    factor: float,
-    gap: float,
-    scale: float,
-    limit: float,
-    upward: Floats,
-    out: NDArray[Any],
+    row_starts: Offsets, chunks: Offsets, strip: Strip, continues: Floats, gap: float, upward: Floats
 ) -> bool:
-    """out = scale * kx * (1+U') * (1+D') with kap = factor * weights, every skipped position counting `gap`.
+    """out = scale * kx * (1+U') * (1+D') with kap = factor * weights; every skipped position counts `gap`.
 
     continues[t] is 1 where column t has a predecessor in its structure, else 0; shape (n_cols,). The five numbers of a
     chunk split its columns into four parts of whole structures.
     """
+    kx, weights, out = strip.kx, strip.weights, strip.out
+    factor, scale, limit = strip.factor, strip.scale, strip.limit
+    starts = row_starts[strip.first : strip.last + 1]
     origin = starts[0]
     widest = upward.shape[1]
     forward, backward = np.empty(widest), np.empty(widest)

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.marginalized import PositionLabeling
+from gramline.kernels.marginalized import PositionLabeling, Strip
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.observations.identity import Identity
-from gramline.kernels.packing import Floats, Packed, PackedTrees
+from gramline.kernels.packing import Packed, PackedTrees
 from gramline.kernels.parameters import Matrix
 from gramline.kernels.priors import Prior, UniformPrior
-from gramline.kernels.tiles import Tile, chunk_starts
+from gramline.kernels.tiles import chunk_starts
 from gramline.kernels.trees.labeling_loops import sweep_trees
 from gramline.kernels.trees.level_order import ColumnTrees, LevelOrder
 
@@ -56,22 +56,19 @@ class TreeLabeling(PositionLabeling):
     label_kernel: Matrix | None = None
 
     def recursion(self, rows: Packed, cols: Packed) -> Subtrees:
-        return Subtrees(rows, cols, self.c**2)
+        return Subtrees(rows, cols)
 
 
 class Subtrees:
     """U' and D' over connected subtrees."""
 
-    def __init__(self, rows: Packed, cols: Packed, weight: float) -> None:
+    def __init__(self, rows: Packed, cols: Packed) -> None:
         assert isinstance(rows, PackedTrees)
         assert isinstance(cols, PackedTrees)
-        self.weight = float(weight)
         self.rows = LevelOrder.of(rows)
         self.cols = ColumnTrees.of(self.rows if cols is rows else LevelOrder.of(cols), chunk_starts(cols.starts))
         cells = int(rows.lengths.max(initial=0)) * (int(np.diff(self.cols.chunks).max(initial=0)) + 1)
-        self.tables = np.empty((3, cells))
+        self.memory = np.empty((3, cells))
 
-    def run(self, first: int, last: int, kx: Floats, weights: Floats, factor: float, out: Tile) -> bool:
-        limit = float(np.finfo(out.dtype).max)
-        left, right, tables = self.rows, self.cols, self.tables
-        return bool(sweep_trees(left, first, last, right, kx, weights, factor, self.weight, limit, tables, out))
+    def run(self, strip: Strip) -> bool:
+        return bool(sweep_trees(self.rows, self.cols, strip, self.memory))

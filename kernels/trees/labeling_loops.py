@@ -1,16 +1,31 @@
 """The two passes of the tree labeling kernel over a strip of row trees, chunk by chunk of columns.
 
-Columns stand by rank among their siblings (`ColumnTrees`), so that every inner loop but the look at a parent, at a
-last child and at the original column runs over neighbouring memory.
+Columns are sorted by rank among their siblings (`ColumnTrees`), so every inner loop runs over neighbouring memory,
+except where it reads a parent, a last child or the original column.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gramline.kernels._jit import jit
-from gramline.kernels.packing import Floats, Ints, Offsets
-from gramline.kernels.trees.level_order import ColumnTrees, LevelOrder
+from gramline.kernels.marginalized import Strip
+from gramline.kernels.packing import Floats, Offsets
+from gramline.kernels.trees.level_order import ColumnChunk, ColumnTrees, LevelOrder, RowTree, column_chunk, row_tree
+
+
+class Tables(NamedTuple):
+    """What the two passes keep of one row tree and one chunk of `width` columns; column `width` is a sentinel."""
+
+    kap: Floats  # shape (n_nodes, width + 1): kap, later kap (1+U')
+    down: Floats  # shape (n_nodes, width): 1+D', later (1+U')(1+D')
+    forward: Floats  # shape (n_gaps, width + 1): SF between neighbouring children
+    ones: Floats  # shape (width + 1,): SF and SB of no child
+    room: Floats  # shape (width + 1,)
+    running: Floats  # shape (width + 1,): Q
+    backward: Floats  # shape (2, width + 1): SB of the last two children
 
 
 @jit
@@ -65,11 +80,10 @@ def around_siblings(forward: Floats, backward: Floats, ranks: Offsets, around: F
 
 
 @jit
-def write_row(
-    position: int, low: int, kx: Floats, scale: float, factors: Floats, places: Ints, limit: float, out: Floats
-) -> int:
+def write_row(row: int, chunk: ColumnChunk, strip: Strip, factors: Floats) -> int:
     """out = scale * kx * factors for one row, columns in their own order; how many values are beyond +-limit."""
-    seen, target = kx[position, low : low + len(places)], out[position, low : low + len(places)]
+    seen, target = strip.kx[row, chunk.low : chunk.high], strip.out[row, chunk.low : chunk.high]
+    scale, limit, places = strip.scale, strip.limit, chunk.places
     n_bad = 0
     for t in range(len(places)):
         value = scale * seen[t] * factors[places[t]]
@@ -79,97 +93,108 @@ def write_row(
 
 
 @jit
-def sweep_trees(
-    rows: LevelOrder,
-    first: int,
-    last: int,
-    cols: ColumnTrees,
-    kx: Floats,
-    weights: Floats,
-    factor: float,
-    scale: float,
-    limit: float,
-    tables: Floats,
-    out: Floats,
-) -> bool:
-    """out = scale * kx * (1+U') * (1+D') for row structures first..last-1; whether all of it is within +-limit.
+def tables_of(memory: Floats, tree: RowTree, chunk: ColumnChunk) -> Tables:
+    """The tables of one row tree and one chunk, in `memory` where they grow with both."""
+    n_nodes, n_gaps, width = len(tree.rows), tree.n_gaps, chunk.high - chunk.low
+    kap = memory[0, : n_nodes * (width + 1)].reshape(n_nodes, width + 1)
+    down = memory[1, : n_nodes * width].reshape(n_nodes, width)
+    forward = memory[2, : n_gaps * (width + 1)].reshape(n_gaps, width + 1)
+    lines = np.ones(width + 1), np.empty(width + 1), np.empty(width + 1), np.empty((2, width + 1))
+    return Tables(kap, down, forward, *lines)
 
-    kap = factor * weights. `tables` is room for three tables of one row tree and one chunk, shape (3, cells): `kap`
-    (later kap (1+U')), `down` = 1+D' (later (1+U')(1+D')), and SF between neighbouring children, a row for each node
-    that has a left sibling.
+
+@jit
+def sum_downward(tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) -> None:
+    """kap and 1+D' of all nodes, children first, and SF of all gaps between siblings."""
+    columns, last_children, width = chunk.columns, chunk.last_children, chunk.high - chunk.low
+    for node in range(len(tree.rows) - 1, -1, -1):
+        weights, kap, down = strip.weights[tree.rows[node], chunk.low : chunk.high], tables.kap[node], tables.down[node]
+        for u in range(width):
+            kap[u] = strip.factor * weights[columns[u]]
+        kap[width] = 0.0
+        if tree.n_children[node] == 0:
+            down[:] = 1.0
+            continue
+        first = tree.first_children[node]
+        last = first + tree.n_children[node] - 1
+        before = tables.ones
+        for child in range(first, last + 1):
+            after = tables.room if child == last else tables.forward[tree.gaps[child + 1]]
+            extend_forward(tables.kap[child], tables.down[child], before, chunk.ranks, tables.running, after)
+            before = after
+        for u in range(width):
+            down[u] = before[last_children[u]]
+
+
+@jit
+def continue_child(forward: Floats, backward: Floats, above: Floats, chunk: ColumnChunk, row: Floats) -> None:
+    """row = 1+U' of a child, from SF left and SB right of it and `above` = kap (1+U') of its parent."""
+    parents = chunk.parents
+    around_siblings(forward, backward, chunk.ranks, row)
+    for u in range(len(parents)):
+        row[u] = 1.0 + above[parents[u]] * row[u]
+
+
+@jit
+def continue_only_child(above: Floats, chunk: ColumnChunk, row: Floats) -> None:
+    """row = 1+U' of a child without siblings: SF and SB are 1."""
+    parents = chunk.parents
+    for u in range(len(parents)):
+        row[u] = 1.0 + above[parents[u]]
+
+
+@jit
+def continue_children(node: int, tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) -> int:
+    """kap (1+U') and (1+U')(1+D') of the children of a node, written to the tile; how many values are beyond +-limit.
+
+    From right to left, so that SB(v + 1, .) is needed for one child at a time.
     """
-    origin = rows.starts[first]
+    first = tree.first_children[node]
+    last = first + tree.n_children[node] - 1
+    row, right, n_bad = tables.room, tables.ones, 0
+    for child in range(last, first - 1, -1):
+        kap, down = tables.kap[child], tables.down[child]
+        if first == last:
+            continue_only_child(tables.kap[node], chunk, row)
+        else:
+            left = tables.ones if child == first else tables.forward[tree.gaps[child]]
+            continue_child(left, right, tables.kap[node], chunk, row)
+        if child > first:
+            after = tables.backward[child % 2]
+            extend_backward(kap, down, right, chunk.ranks, tables.running, after)
+            right = after
+        if tree.n_children[child] > 0:
+            for u in range(len(down)):
+                kap[u] *= row[u]
+        for u in range(len(down)):
+            down[u] *= row[u]
+        n_bad += write_row(tree.rows[child], chunk, strip, down)
+    return n_bad
+
+
+@jit
+def sum_upward(tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) -> int:
+    """1+U' of all nodes, parents first, and G = scale kx (1+U')(1+D'); how many values are beyond +-limit."""
     n_bad = 0
-    for structure in range(first, last):
-        base = rows.starts[structure]
-        n_nodes = rows.starts[structure + 1] - base
-        slots = np.full(n_nodes + 1, -1, np.int64)  # row of SF and SB that belongs to the gap left of a node
-        n_slots = 0
-        for node in range(1, n_nodes):
-            if rows.parents[base + node] >= 0 and rows.parents[base + node] == rows.parents[base + node - 1]:
-                slots[node] = n_slots
-                n_slots += 1
-        for chunk in range(len(cols.chunks) - 1):
-            low, high = cols.chunks[chunk], cols.chunks[chunk + 1]
-            width = high - low
-            ranks = cols.rank_starts[cols.rank_indptr[chunk] : cols.rank_indptr[chunk + 1]]
-            columns, places = cols.columns[low:high], cols.places[low:high]
-            parents, last_children = cols.parents[low:high], cols.last_children[low:high]
-            kap = tables[0, : n_nodes * (width + 1)].reshape(n_nodes, width + 1)
-            down = tables[1, : n_nodes * width].reshape(n_nodes, width)
-            forward = tables[2, : n_slots * (width + 1)].reshape(n_slots, width + 1)
-            backward = np.empty((2, width + 1))
-            ones = np.ones(width + 1)
-            room = np.empty(width + 1)
-            running = np.empty(width)
+    for node in range(len(tree.rows)):
+        if tree.is_root[node]:
+            n_bad += write_row(tree.rows[node], chunk, strip, tables.down[node])
+        n_bad += continue_children(node, tree, chunk, strip, tables)
+    return n_bad
 
-            for node in range(n_nodes - 1, -1, -1):
-                values, row = weights[rows.nodes[base + node] - origin, low:high], kap[node]
-                for u in range(width):
-                    row[u] = factor * values[columns[u]]
-                row[width] = 0.0
-                continued = down[node]
-                n_children = rows.n_children[base + node]
-                if n_children == 0:
-                    continued[:] = 1.0
-                    continue
-                child = rows.first_children[base + node] - base
-                before = ones
-                for number in range(child, child + n_children):
-                    after = room if number == child + n_children - 1 else forward[slots[number + 1]]
-                    extend_forward(kap[number], down[number], before, ranks, running, after)
-                    before = after
-                for u in range(width):
-                    continued[u] = before[last_children[u]]
 
-            for node in range(n_nodes):
-                above = kap[node]
-                if rows.parents[base + node] < 0:
-                    n_bad += write_row(rows.nodes[base + node] - origin, low, kx, scale, down[node], places, limit, out)
-                n_children = rows.n_children[base + node]
-                child = rows.first_children[base + node] - base
-                before = ones
-                # From right to left, so that SB(v + 1, .) is needed for one child at a time.
-                for number in range(child + n_children - 1, child - 1, -1):
-                    left, is_last = slots[number], number == child + n_children - 1
-                    if left >= 0 or not is_last:
-                        around_siblings(forward[left] if left >= 0 else ones, before, ranks, room)
-                        for u in range(width):
-                            room[u] = 1.0 + above[parents[u]] * room[u]
-                    else:
-                        for u in range(width):
-                            room[u] = 1.0 + above[parents[u]]
-                    if number > child:
-                        after = backward[number % 2]
-                        extend_backward(kap[number], down[number], before, ranks, running, after)
-                        before = after
-                    row, continued = kap[number], down[number]
-                    if rows.n_children[base + number] > 0:
-                        for u in range(width):
-                            row[u] *= room[u]
-                    for u in range(width):
-                        continued[u] *= room[u]
-                    n_bad += write_row(
-                        rows.nodes[base + number] - origin, low, kx, scale, continued, places, limit, out
-                    )
+@jit
+def sweep_trees(rows: LevelOrder, cols: ColumnTrees, strip: Strip, memory: Floats) -> bool:
+    """out = scale * kx * (1+U') * (1+D') for the row structures of a strip; whether all of it is within +-limit.
+
+    `memory` is room for the three tables that grow with a row tree and a chunk, shape (3, cells).
+    """
+    n_bad = 0
+    for structure in range(strip.first, strip.last):
+        tree = row_tree(rows, structure, rows.starts[strip.first])
+        for number in range(len(cols.chunks) - 1):
+            chunk = column_chunk(cols, number)
+            tables = tables_of(memory, tree, chunk)
+            sum_downward(tree, chunk, strip, tables)
+            n_bad += sum_upward(tree, chunk, strip, tables)
     return n_bad == 0

@@ -38,6 +38,17 @@ class LevelOrder(NamedTuple):
         return cls(packed.starts, nodes, parents, first_children, np.diff(packed.link_indptr)[nodes])
 
 
+class RowTree(NamedTuple):
+    """One tree of the left side, its nodes in level order and counted from 0."""
+
+    rows: Offsets  # row of the strip of each node, shape (n_nodes,)
+    is_root: NDArray[np.bool_]
+    first_children: Offsets
+    n_children: Offsets
+    gaps: Offsets  # number of the gap between a node and its left sibling, -1 without one
+    n_gaps: int
+
+
 class ColumnTrees(NamedTuple):
     """The right side of the recursion: the columns of each chunk by rank among their siblings.
 
@@ -92,6 +103,46 @@ class ColumnTrees(NamedTuple):
             within(order.parents, ~is_root),
             within(last_child, order.n_children > 0),
         )
+
+
+class ColumnChunk(NamedTuple):
+    """One chunk of `ColumnTrees`: the columns low..high-1 of the tile."""
+
+    low: int
+    high: int
+    ranks: Offsets  # first place of each rank, and the width of the chunk
+    columns: Ints
+    places: Ints
+    parents: Ints
+    last_children: Ints
+
+
+@jit
+def row_tree(order: LevelOrder, structure: int, origin: int) -> RowTree:
+    """Tree `structure`, its rows counted from position `origin`."""
+    base = order.starts[structure]
+    n_nodes = order.starts[structure + 1] - base
+    rows, first_children = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
+    is_root, gaps = np.empty(n_nodes, np.bool_), np.full(n_nodes, -1, np.int64)
+    n_gaps = 0
+    for node in range(n_nodes):
+        parent = order.parents[base + node]
+        rows[node] = order.nodes[base + node] - origin
+        is_root[node] = parent < 0
+        first_children[node] = order.first_children[base + node] - base
+        if node > 0 and parent >= 0 and parent == order.parents[base + node - 1]:
+            gaps[node] = n_gaps
+            n_gaps += 1
+    return RowTree(rows, is_root, first_children, order.n_children[base : base + n_nodes], gaps, n_gaps)
+
+
+@jit
+def column_chunk(cols: ColumnTrees, number: int) -> ColumnChunk:
+    """Chunk `number`."""
+    low, high = cols.chunks[number], cols.chunks[number + 1]
+    ranks = cols.rank_starts[cols.rank_indptr[number] : cols.rank_indptr[number + 1]]
+    columns, places = cols.columns[low:high], cols.places[low:high]
+    return ColumnChunk(low, high, ranks, columns, places, cols.parents[low:high], cols.last_children[low:high])
 
 
 @jit

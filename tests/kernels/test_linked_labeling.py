@@ -92,7 +92,7 @@ FAMILIES = [
         trees,
         "sweep_trees",
         tree_loops,
-        ("extend_forward", "extend_backward", "around_siblings"),
+        tuple(name for name, loop in vars(tree_loops).items() if hasattr(loop, "py_func") and name != "sweep_trees"),
     ),
     Family(
         DagLabeling,

@@ -10,7 +10,7 @@ from tolerances import assert_close
 
 from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
 from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
-from gramline.kernels.marginalized import prior_table
+from gramline.kernels.marginalized import Strip, prior_table
 from gramline.kernels.packing import frozen
 from gramline.kernels.sequences import labeling, matching_loops
 from gramline.kernels.sequences import sweep_loops as labeling_loops
@@ -317,15 +317,11 @@ def test_compiled_equals_interpreted(bags, lengths, is_gappy):
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
         out, upward = np.empty((n, n)), np.empty((n, n))
+        strip = Strip(0, len(packed), kx, weights, 0.7, 0.5, 1e300, out)
         if is_gappy:
-            done = pick(labeling_loops.sweep_gappy)(
-                packed.starts, chunks, kx, weights, continues, 0.7, 0.4, 0.5, 1e300, upward, out
-            )
+            assert pick(labeling_loops.sweep_gappy)(packed.starts, chunks, strip, continues, 0.4, upward)
         else:
-            done = pick(labeling_loops.sweep_contiguous)(
-                packed.starts, chunks, kx, weights, 0.7 * continues, 0.5, 1e300, upward, out
-            )
-        assert done
+            assert pick(labeling_loops.sweep_contiguous)(packed.starts, chunks, strip, 0.7 * continues, upward)
         results.append(out)
     assert_close(results[0], results[1])
 
