@@ -13,6 +13,7 @@ from gramline.kernels.packing import MISSING, Floats, Packed, where
 from gramline.kernels.parameters import Record, require_positive
 
 ROW_SUM_TOLERANCE = 1e-6
+DISTRIBUTION_ADVICE = "give values between 0 and 1 that sum to 1"
 LARGEST_SMOOTHING = 1e150  # beyond it s L may be infinite, and every frequency 0
 
 
@@ -71,12 +72,9 @@ class TabulatedPrior(Prior):
                 f"the prior table has shape {table.shape}, but the corpus has {packed.n_positions} positions and "
                 f"{packed.n_labels} labels; give one row per position and one column per label"
             )
-        position = first_improper_row(table)
-        if position is not None:
-            raise PackingError(
-                f"{where(packed, position)}: the prior row {table[position].tolist()} is not a distribution; "
-                "give values between 0 and 1 that sum to 1"
-            )
+        if (improper := improper_row(table)) is not None:
+            position, problem = improper
+            raise PackingError(f"{where(packed, position)}: the prior row {problem}; {DISTRIBUTION_ADVICE}")
         return table
 
 
@@ -126,7 +124,10 @@ class EmpiricalPrior(Prior):
         return result
 
 
-def first_improper_row(table: Floats) -> int | None:
-    """The first row that is no distribution: a value is negative or no number, or the sum is not 1; else None."""
+def improper_row(table: Floats) -> tuple[int, str] | None:
+    """The first row that is no distribution, and what is wrong with it; None where all rows are distributions."""
     is_proper = (table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE)  # false for nan
-    return None if is_proper.all() else int(np.argmin(is_proper))
+    if is_proper.all():
+        return None
+    row = table[(number := int(np.argmin(is_proper)))]
+    return number, f"has values from {row.min():.6g} to {row.max():.6g} and the sum {row.sum():.6g}"

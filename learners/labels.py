@@ -51,32 +51,32 @@ def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDA
     return [flat[first:last] for first, last in pairwise(offsets_from_lengths(lengths).tolist())]
 
 
-def label_lists(labels: Labels, lengths: Indices) -> list[list[str | None]]:
+def label_lists(labels: Labels, lengths: Indices, what: str = "label") -> list[list[str | None]]:
     """One checked list of labels for every structure of these lengths, None where there is no label."""
     if not is_listed(labels):
-        raise LabelError(f"labels must be one list of strings per structure, got {labels!r}")
+        raise LabelError(f"{what}s must be one list of strings per structure, got {labels!r}")
     structures = list(labels)
     if len(structures) != len(lengths):
-        raise LabelError(f"there are {len(lengths)} structures, but labels for {len(structures)}")
+        raise LabelError(f"there are {len(lengths)} structures, but {what}s for {len(structures)}")
     lists: list[list[str | None]] = []
     for number, (structure, length) in enumerate(zip(structures, lengths.tolist(), strict=True)):
         try:
-            lists.append([None] * length if structure is None else _label_list(structure, length))
+            lists.append([None] * length if structure is None else _label_list(structure, length, what))
         except LabelError as error:
             raise error.at(structure=number) from None
     return lists
 
 
-def _label_list(labels: Any, length: int) -> list[str | None]:
+def _label_list(labels: Any, length: int, what: str) -> list[str | None]:
     if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
         advice = "give a list of strings, None where there is none"
-        raise LabelError(f"{labels!r} is no list of labels", advice=advice)
+        raise LabelError(f"{labels!r} is no list of {what}s", advice=advice)
     if len(labels) != length:
-        raise LabelError(f"{len(labels)} labels for {length} positions")
+        raise LabelError(f"{len(labels)} {what}s for {length} positions")
     for position, label in enumerate(labels):
         if label is not None and not isinstance(label, str):
-            advice = "labels are strings, or None where there is none"
-            raise LabelError(f"the label is {label!r}", advice=advice, position=position)
+            advice = f"{what}s are strings, or None where there is none"
+            raise LabelError(f"the {what} is {label!r}", advice=advice, position=position)
     return list(labels)
 
 

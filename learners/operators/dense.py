@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from gramline.kernels.base import Kernel
 from gramline.kernels.marginalized import as_label_kernel
 from gramline.kernels.packing import Packable, Packed
-from gramline.kernels.priors import ROW_SUM_TOLERANCE
+from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
@@ -159,12 +159,7 @@ def _prior(prior: ArrayLike | None, n_rows: int, what: str) -> Matrix | None:
     table = np.asarray(prior, float)
     if table.ndim != 2 or len(table) != n_rows:
         raise LearnerError(f"{what} has shape {table.shape}, but there are {n_rows} positions")
-    is_probability = ((table >= 0) & (table <= 1 + ROW_SUM_TOLERANCE)).all(axis=1)
-    if not is_probability.all():
-        row = int(np.flatnonzero(~is_probability)[0])
-        raise LearnerError(f"{what} of row {row} is {table[row].tolist()}; probabilities lie between 0 and 1")
-    sums = table.sum(axis=1)
-    far = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
-    if len(far):
-        raise LearnerError(f"{what} of row {far[0]} sums to {sums[far[0]]:.6g}; normalize it to sum to 1")
+    if (improper := improper_row(table)) is not None:
+        row, problem = improper
+        raise LearnerError(f"{what} of row {row} {problem}", advice=DISTRIBUTION_ADVICE)
     return table

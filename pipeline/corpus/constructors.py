@@ -191,7 +191,7 @@ class CheckedTable:
             collector.add([word for word, _ in pairs])
             tag_lists.append([tag for _, tag in pairs])
         starts, columns = collector.columns()
-        columns["tags"] = label_columns(tag_lists, starts, "tags")[0]
+        columns["tags"] = label_columns(tag_lists, starts, "tag")[0]
         return cls.assembled("tagged", starts, columns)
 
     @classmethod
@@ -207,7 +207,7 @@ class CheckedTable:
         """A corpus of columns that a reader made; structure i has the positions starts[i]:starts[i + 1]."""
         names = () if labels is None else tuple(labels)
         if y is not None:
-            columns["labels"], names_in_use = label_columns(y, starts, "labels")
+            columns["labels"], names_in_use = label_columns(y, starts)
             names = names_in_use if labels is None else names
         if prior is not None:
             columns["prior"] = prior_column(prior, starts, names)

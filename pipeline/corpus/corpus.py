@@ -149,7 +149,7 @@ class Corpus(CheckedTable):
 
     def with_labels(self, y: Iterable[Any], labels: Iterable[str] | None = None) -> Self:
         """The same structures with other labels; label names are `labels`, or those of this corpus, or those of y."""
-        column, names_in_use = label_columns(y, self._starts, "labels")
+        column, names_in_use = label_columns(y, self._starts)
         names = tuple(labels) if labels is not None else self._label_names or names_in_use
         corpus = self._derived(_replaced(self._table, "labels", column), names)
         check_labels(corpus._flat, names)

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from gramline.kernels.errors import Where
 from gramline.kernels.packing import Offsets
+from gramline.learners.errors import LabelError
+from gramline.learners.labels import label_lists
 from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked
 from gramline.pipeline.corpus.tokens import listed
 from gramline.pipeline.errors import CorpusError
 
 
-def label_columns(y: Iterable[Any], starts: Offsets, what: str) -> tuple[pa.Array[Any], tuple[str, ...]]:
-    """The label column and the sorted names found; None (for a position or a whole structure) is a missing label."""
-    names = NameCodes()
-    codes = array("i")
-    rows = list(y)
-    if len(rows) != len(starts) - 1:
-        problem = f"{len(starts) - 1} structures but {what} for {len(rows)}"
-        raise CorpusError(problem, advice="give one list per structure")
-    for structure, row in enumerate(rows):
-        length = int(starts[structure + 1] - starts[structure])
-        found: Sequence[Any] = [None] * length if row is None else listed(row, structure, what)
-        if len(found) != length:
-            raise CorpusError(f"{length} positions but {len(found)} {what}", structure=structure)
-        for position, name in enumerate(found):
-            if name is not None and not isinstance(name, str):
-                problem = f"{what} are strings, got {name!r}"
-                raise CorpusError(problem, advice="write strings", structure=structure, position=position)
-            codes.append(NONE if name is None else names[name])
-    sorted_names, ranks = ranked(list(names), np.array(codes, np.int32))
-    return lists(starts, dictionary_array(sorted_names, ranks)), sorted_names
+def label_columns(y: Iterable[Any], starts: Offsets, what: str = "label") -> tuple[pa.Array[Any], tuple[str, ...]]:
+    """The column of labels (or tags) and its sorted names; None, for a position or a structure, is a missing label."""
+    given = [row if row is None else listed(row, structure, f"{what}s") for structure, row in enumerate(y)]
+    try:
+        rows = label_lists(given, np.diff(starts), what)
+    except LabelError as error:
+        where: Where = {"structure": error.structure, "position": error.position}
+        raise CorpusError(error.problem, advice=error.advice, **where) from None
+    codes = NameCodes()
+    flat = np.array([NONE if name is None else codes[name] for row in rows for name in row], np.int32)
+    names, ranks = ranked(list(codes), flat)
+    return lists(starts, dictionary_array(names, ranks)), names
 
 
 def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> pa.Array[Any]:

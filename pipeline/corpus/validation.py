@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from gramline.kernels.packing import Floats, Ints, Offsets
-from gramline.kernels.priors import first_improper_row
+from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.pipeline.corpus.flat import (
     LIST_COLUMNS,
     FlatCorpus,
@@ -101,13 +101,9 @@ def _check_prior(flat: FlatCorpus, prior: Floats, label_names: tuple[str, ...]) 
             f"({', '.join(label_names)})",
             advice="give one column per label, in that order",
         )
-    if (position := first_improper_row(prior)) is not None:
-        row = prior[position]
-        raise CorpusError(
-            f"the prior row has values from {row.min():.6g} to {row.max():.6g} and the sum {row.sum():.6g}",
-            advice="give values between 0 and 1 that sum to 1",
-            **place(flat.starts, position),
-        )
+    if (improper := improper_row(prior)) is not None:
+        position, problem = improper
+        raise CorpusError(f"the prior row {problem}", advice=DISTRIBUTION_ADVICE, **place(flat.starts, position))
 
 
 def check_links(starts: Offsets, indptr: Offsets, targets: Ints, kind: str) -> None:

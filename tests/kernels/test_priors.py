@@ -56,7 +56,9 @@ def test_tabulated_without_a_table():
 )
 def test_tabulated_row_that_is_no_distribution(row):
     packed = pack(words("a abc"), tables=[[[1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0], row, row]])
-    with pytest.raises(PackingError, match=r"structure 1, position 1: the prior row .* is not a distribution; give"):
+    with pytest.raises(
+        PackingError, match=r"structure 1, position 1: the prior row has values from .* and the sum .*; give"
+    ):
         TabulatedPrior().resolve(packed)
 
 

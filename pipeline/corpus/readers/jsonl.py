@@ -68,7 +68,7 @@ def _corpus(records: list[dict[str, Any]], labels: Iterable[str] | None) -> Corp
             collector.add(record["tokens"], _words(record, index))
         starts, columns = collector.columns()
         if kind == "tagged":
-            columns["tags"], _ = label_columns([record["tags"] for record in records], starts, "tags")
+            columns["tags"], _ = label_columns([record["tags"] for record in records], starts, "tag")
         elif kind == "trees":
             columns["links"] = children_column([record["children"] for record in records], starts)
         elif kind == "dags":

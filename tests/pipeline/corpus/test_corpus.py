@@ -260,6 +260,7 @@ def test_a_carried_column_leaves_the_packed_arrays_and_the_fingerprint():
 
 
 def test_a_generator_will_do():
-    corpus = Corpus.from_sequences((iter(sentence) for sentence in (["a", "b"], ["c"])), iter([["X", "Y"], ["X"]]))
+    X, y = [["a", "b"], ["c"]], [["X", "Y"], ["X"]]
+    corpus = Corpus.from_sequences(map(iter, X), map(iter, y))
     assert isinstance(corpus.packed(), PackedSequences)
-    assert corpus.labels == [["X", "Y"], ["X"]]
+    assert corpus.labels == y

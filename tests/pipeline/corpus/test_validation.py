@@ -65,9 +65,9 @@ REFUSED = {
     "value is None": (sequences([[{"f": None}]]), (0, 0), "the value of feature 'f' must be a number"),
     "feature twice": (sequences([[{"f=x": 1, "f": "x"}]]), (0, 0), "feature 'f=x' is given twice"),
     "half a letter": (sequences([["\ud800"]]), NOWHERE, "the name '\\ud800' is not valid Unicode"),
-    "too few label lists": (sequences([["a"], ["b"]], [["X"]]), NOWHERE, "2 structures but labels for 1"),
-    "too few labels": (sequences([["a"], ["b", "c"]], [["X"], ["Y"]]), (1, None), "2 positions but 1 labels"),
-    "label is a number": (sequences([["a", "b"]], [["X", 2]]), (0, 1), "labels are strings, got 2"),
+    "too few label lists": (sequences([["a"], ["b"]], [["X"]]), NOWHERE, "there are 2 structures, but labels for 1"),
+    "too few labels": (sequences([["a"], ["b", "c"]], [["X"], ["Y"]]), (1, None), "1 labels for 2 positions"),
+    "label is a number": (sequences([["a", "b"]], [["X", 2]]), (0, 1), "the label is 2"),
     "labels are a string": (sequences([["a", "b"]], ["XY"]), (0, None), "labels must be a list, got the string 'XY'"),
     "label not given": (
         sequences([["a"], ["b"]], [["X"], ["Z"]], labels=["X", "Y"]),

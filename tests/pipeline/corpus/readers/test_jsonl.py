@@ -60,7 +60,7 @@ def test_nested_trees(write, tmp_path):
         ('{"tokens": ["a"]}\n\n{"tokens": []}\n', (3, 1, None), "no positions"),
         ('{"tokens": ["a"]}\n\n{"tokens": [3]}\n', (3, 1, 0), "a token is a string"),
         ('{"tokens": [{"f": NaN}]}\n', (1, 0, 0), "feature 'f' is nan"),
-        ('{"tokens": ["a"], "labels": []}\n', (1, 0, None), "1 positions but 0 labels"),
+        ('{"tokens": ["a"], "labels": []}\n', (1, 0, None), "0 labels for 1 positions"),
         (
             '{"tokens": ["a"]}\n{"tokens": ["a"], "edges": []}\n',
             (2, 1, None),
