@@ -7,7 +7,6 @@ right-hand sides at once, every stored tile read once per iteration; a 2 x 2 sys
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -16,11 +15,10 @@ from numpy.typing import NDArray
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, cross_scores
-from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.kinds import Progress, SharedPassLearner
-from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import (
     Solution,
     Solve,
@@ -34,43 +32,69 @@ from gramline.learners.linear_algebra.preconditioner import nystrom_cg_steps
 from gramline.learners.operators.checks import check_square
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_number, require_whole_number
-from gramline.learners.token_features import Unlabeled, check_unlabeled, labeled_structures
+from gramline.learners.token_features import Unlabeled, check_unlabeled
+from gramline.learners.zscore.kernel_problem import KernelProblem, ReducedSolution
 from gramline.learners.zscore.labeler import Loss, check_choice, check_ridge
-from gramline.learners.zscore.transitions import Reduced, hamming_scale, reduce_transitions, training_gain, training_z
+from gramline.learners.zscore.transitions import hamming_scale, training_gain, training_z
 
 Preconditioner = Literal["wide", "nystrom", "none"]
 Precision = Literal["double", "single"]
-
-CANCELLED = 1e-3  # scores this small beside what they are a difference of are computed by a product instead
-ROUNDING = 1e-12  # of sums, relative to the sum of absolute values
 
 
 class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
     """A = (G / n + ridge)^-1 (Yc - (s_in u^T + s_out v^T) / n^2), emission scores G(new, train) A.
 
     The Z-score reads the plain kernel G between positions: priors and label kernel of the Gram play no part.
-    `ridge` may be a list: all are solved together from one Krylov space, `path_` has a fitted labeler for each, and
-    this one is the first of them. `transition_ridge` None: the same as the ridge.
 
-    preconditioner="wide" fills the block of right-hand sides with random columns up to `width`: fewer passes over the
-    tiles, for any list of ridges; "nystrom" spends one pass on a rank-`width` picture of G, for a
-    single ridge only; "none" leaves the n + 2 columns alone.
-    precision="single" multiplies in float32 where the operator can: tiles stored in float32 stream about twice as
-    fast, and residuals stop falling near 1e-6.
-    A solve that did not converge leaves its `status_`; predicting from it is an error.
-    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+    Parameters
+    ----------
+    ridge
+        A number above 0 or a list: all ridges are solved together from one Krylov space, and this labeler is the first.
+    transition_ridge, loss, unlabeled
+        As in ZScoreLabeler.
+    tolerance, max_iterations
+        A solve that does not converge leaves its `status_`; predicting from it raises ConvergenceError.
+    preconditioner, width
+        "wide" fills the block of right-hand sides with random columns up to `width`: fewer passes over the tiles, for
+        any list of ridges; "nystrom" spends one pass on an approximation of G of rank `width`, for a single ridge;
+        "none" leaves the n + 2 columns alone.
+    precision
+        "single" multiplies in float32 where the operator can: tiles stored in float32 stream about twice as fast, and
+        residuals stop falling near 1e-6.
+
+    Attributes
+    ----------
+    dual_, transition_
+        A, shape (n_rows, n_labels), 0 at rows left out of the training, and T, shape (n_labels, n_labels).
+    z_
+        Z of the model on its training set; 0 where nothing but rounding tells the labels from any others.
+    loss_multiplier_
+        alpha of the Hamming version, None without a loss.
+    status_, iterations_, residual_
+        How the solve ended, and the relative residuals of its n + 2 columns.
+    path_
+        A fitted labeler for every ridge of a list.
+
+    Examples
+    --------
+    >>> from gramline.learners import DenseGram
+    >>> model = KernelZScoreLabeler(ridge=0.1).fit(DenseGram(np.eye(3), [2, 1]), [["D", "N"], ["D"]])
+    >>> model.dual_.shape, model.status_
+    ((3, 2), 'converged')
+    >>> model.predict(DenseGram(np.eye(3)[:, [2, 1]], [2, 1], [2]))
+    [['D', 'N']]
     """
 
     name: ClassVar[str] = "kernel-zscore"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
-    dual_: Floats  # A, shape (n_rows, n_labels); 0 at rows left out of the training
-    z_: float  # Z of the model on its training set; 0 where nothing but rounding tells the labels from any others
-    loss_multiplier_: float | None  # alpha of the Hamming version
+    dual_: Floats
+    z_: float
+    loss_multiplier_: float | None
     status_: str
     iterations_: int
-    residual_: Floats  # relative residual of the n + 2 columns
-    _path: list[Self]
+    residual_: Floats
+    _path: Sequence[Self] = ()
 
     def __init__(
         self,
@@ -134,7 +158,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
     def path_(self) -> list[Self]:
         """A fitted labeler for every ridge of the list, in its order; not kept by saved models."""
         self.require_fitted()
-        return getattr(self, "_path", [])
+        return list(self._path)
 
     def support(self) -> NDArray[np.bool_]:
         """Rows that prediction needs; nothing may be predicted from a solve that did not converge."""
@@ -184,31 +208,35 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
 
     @staticmethod
     def _fit_all(learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]) -> None:
-        problems: dict[tuple[object, ...], _Problem] = {}
+        shared: dict[tuple[object, ...], tuple[KernelProblem, list[KernelZScoreLabeler]]] = {}
         for learner, labels in zip(learners, label_sets, strict=True):
             learner._check(gram)
-            problem = _Problem.of(gram, labels, learner.unlabeled)
+            problem = KernelProblem.of(gram, labels, learner.unlabeled)
             codes, rows = problem.statistics.codes.tobytes(), problem.rows.tobytes()
             key = (problem.names, codes, rows, *learner._solver())
-            problems.setdefault(key, problem).learners.append(learner)
-        running = list(problems.values())
+            shared.setdefault(key, (problem, []))[1].append(learner)
+        running = list(shared.values())
         is_double = any(learner.precision == "double" for learner in learners)
 
         def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
-            wide = np.hstack([running[number].spread(block) for number, block in blocks.items()])
+            wide = np.hstack([running[number][0].spread(block) for number, block in blocks.items()])
             product = np.asarray(gram.matmul(wide if is_double else wide.astype(np.float32)), np.float64)
             parts = np.split(product, np.cumsum([block.shape[1] for block in blocks.values()])[:-1], axis=1)
-            return {number: part[running[number].rows] for number, part in zip(blocks, parts, strict=True)}
+            return {number: part[running[number][0].rows] for number, part in zip(blocks, parts, strict=True)}
 
-        for problem, solutions in zip(running, solve_together(apply_all, [p.cg_steps() for p in running]), strict=True):
-            problem.finish(gram, solutions)
+        steps = [group[0]._cg_steps(problem, _all_ridges(group)) for problem, group in running]
+        for (problem, group), solutions in zip(running, solve_together(apply_all, steps), strict=True):
+            _take_all(group, gram, problem, dict(zip(_all_ridges(group), solutions, strict=True)))
 
     def _solver(self) -> tuple[object, ...]:
         """What learners must have in common to share a Krylov space; a preconditioned one belongs to one ridge."""
         own = tuple(self._ridges()) if self.preconditioner == "nystrom" else ()
         return self.tolerance, self.max_iterations, self.preconditioner, self.width, own
 
-    def _cg_steps(self, sides: Floats, shifts: Sequence[float]) -> Solve:
+    def _cg_steps(self, problem: KernelProblem, ridges: Sequence[float]) -> Solve:
+        """The solve of (G + n ridge) X = n [Yc | s_in | s_out] for all ridges."""
+        n = problem.statistics.n_labels
+        sides, shifts = n * problem.sides, [n * ridge for ridge in ridges]
         stopping = StoppingRule(self.tolerance, self.max_iterations)
         if self.preconditioner == "nystrom":
             return nystrom_cg_steps(sides, shifts[0], int(self.width), stopping)
@@ -216,18 +244,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
         return block_cg_steps(sides, shifts, stopping, extra_columns=extra)
 
-    def _solved(self, problem: _Problem, ridge: float, solution: Solution) -> _Solved:
-        """The reduced solution for one ridge. G X = n (sides - ridge X) needs no further product."""
-        statistics, sides = problem.statistics, problem.sides
-        n = statistics.n_labels
-        scored = n * (sides - ridge * solution.value)
-        transition_ridge = ridge if self.transition_ridge is None else self.transition_ridge
-        reduced = reduce_transitions(statistics, transition_ridge, sides[:, n:].T @ scored)
-        dual, scores = reduced.combined(solution.value), reduced.combined(scored)
-        is_vague = np.abs(scores).max(initial=0.0) < CANCELLED * n * ridge * np.abs(dual).max(initial=0.0)
-        return _Solved(self, solution, reduced, dual, scores, bool(is_vague))
-
-    def _take(self, problem: _Problem, solved: _Solved) -> None:
+    def _take(self, problem: KernelProblem, solved: ReducedSolution) -> None:
         """Become the labeler that was solved for."""
         statistics, reduced = problem.statistics, solved.reduced
         dual, scores, transition = solved.dual, solved.scores, reduced.transition
@@ -249,78 +266,22 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         self.residual_ = solved.solution.residual
 
 
-@dataclass(eq=False)
-class _Solved:
-    """The reduced solution of one labeler."""
-
-    learner: KernelZScoreLabeler
-    solution: Solution
-    reduced: Reduced
-    dual: Floats  # A, shape (N, n_labels)
-    scores: Floats  # G A, shape (N, n_labels)
-    is_vague: bool  # the scores are a difference of much larger numbers
-    rounding: float = 0.0  # of the gain theta . b*
+def _all_ridges(learners: Sequence[KernelZScoreLabeler]) -> list[float]:
+    return sorted({ridge for learner in learners for ridge in learner._ridges()})
 
 
-@dataclass(eq=False)
-class _Problem:
-    """One training set and the learners that share it."""
-
-    statistics: ChainStatistics
-    rows: NDArray[np.int64]  # rows of the Gram that take part
-    n_rows: int
-    names: tuple[str, ...]
-    sides: Floats  # [Yc | s_in | s_out]
-    learners: list[KernelZScoreLabeler]
-
-    @classmethod
-    def of(cls, gram: GramOperator, labels: Labels, unlabeled: Unlabeled) -> _Problem:
-        codes, names = encode_labels(gram, labels)
-        layout = gram.layout.rows
-        complete = labeled_structures(codes.astype(np.int32), layout.structure_starts, unlabeled)
-        rows = np.flatnonzero(np.repeat(complete, layout.lengths))
-        starts = offsets_from_lengths(layout.lengths[complete])
-        statistics = ChainStatistics(codes[rows].astype(np.int32), starts, len(names))
-        return cls(statistics, rows, len(codes), names, statistics.right_hand_sides(), [])
-
-    def spread(self, block: Floats) -> Floats:
-        """`block` with zero rows where the Gram has rows that take no part."""
-        if len(self.rows) == self.n_rows:
-            return block
-        full = np.zeros((self.n_rows, block.shape[1]))
-        full[self.rows] = block
-        return full
-
-    @property
-    def ridges(self) -> list[float]:
-        return sorted({ridge for learner in self.learners for ridge in learner._ridges()})
-
-    def cg_steps(self) -> Solve:
-        """The solve of all ridges of all learners."""
-        n = self.statistics.n_labels
-        return self.learners[0]._cg_steps(n * self.sides, [n * ridge for ridge in self.ridges])
-
-    def finish(self, gram: GramOperator, solutions: list[Solution]) -> None:
-        by_ridge = dict(zip(self.ridges, solutions, strict=True))
-        found: list[_Solved] = []
-        for learner in self.learners:
-            ridges = learner._ridges()
-            learner._path = [learner.fresh().set_params(ridge=ridge) for ridge in ridges] if len(ridges) > 1 else []
-            for single in (learner, *learner._path):
-                ridge = single._ridges()[0]
-                found.append(single._solved(self, ridge, by_ridge[ridge]))
-        vague = [solved for solved in found if solved.is_vague]
-        if vague:
-            self._score(gram, vague)
-        for solved in found:
-            solved.learner._take(self, solved)
-
-    def _score(self, gram: GramOperator, vague: list[_Solved]) -> None:
-        """Where a ridge is so far above the kernel that it leaves nothing of G A, one product gives it for all."""
-        product = gram.matmul(np.hstack([self.spread(solved.dual) for solved in vague]))[self.rows]
-        roots = np.sqrt(np.maximum(gram.diagonal()[self.rows], 0.0))
-        n = self.statistics.n_labels
-        for solved, scores in zip(vague, np.split(product, len(vague), axis=1), strict=True):
-            solved.scores = scores
-            # |G_st| <= root_s root_t bounds what was summed up
-            solved.rounding = ROUNDING * float((roots @ np.abs(self.sides[:, :n])) @ (roots @ np.abs(solved.dual)))
+def _take_all(
+    learners: Sequence[KernelZScoreLabeler], gram: GramOperator, problem: KernelProblem, by_ridge: dict[float, Solution]
+) -> None:
+    """Give every learner, and the labelers of its path, the solution of its ridge."""
+    solved: list[tuple[KernelZScoreLabeler, ReducedSolution]] = []
+    for learner in learners:
+        ridges = learner._ridges()
+        learner._path = [learner.fresh().set_params(ridge=ridge) for ridge in ridges] if len(ridges) > 1 else []
+        for single in (learner, *learner._path):
+            ridge = single._ridges()[0]
+            transition_ridge = ridge if single.transition_ridge is None else single.transition_ridge
+            solved.append((single, problem.reduced(ridge, transition_ridge, by_ridge[ridge])))
+    problem.rescore(gram, [solution for _, solution in solved if solution.is_vague])
+    for single, solution in solved:
+        single._take(problem, solution)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Floats, Offsets
@@ -18,8 +17,7 @@ from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.kinds import CorpusLearner
-from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.parameters import is_number, require_whole_number
 from gramline.learners.token_features import (
     Unlabeled,
@@ -31,7 +29,7 @@ from gramline.learners.token_features import (
     training_sequences,
 )
 from gramline.learners.zscore.constraints import Separation, separate
-from gramline.learners.zscore.dynamic import training_moments
+from gramline.learners.zscore.dynamic import PathMoments, training_moments
 from gramline.learners.zscore.emissions import SOLVERS, EmissionSystem, Solver, solve_symmetric
 from gramline.learners.zscore.sampled import SampledMoments
 from gramline.learners.zscore.transitions import hamming_scale, reduce_transitions, training_gain, training_z
@@ -43,28 +41,60 @@ DENSE_UNKNOWNS = 4000  # D n + n^2 above which the covariance is not formed
 
 
 class ZScoreLabeler(ChainLabeler, CorpusLearner):
-    """theta = (C* + ridge)^-1 b*; `transition_ridge` is that of the transition weights, None for the same.
+    """theta = (C* + ridge)^-1 b*: the closed form of the largest Z, for chains of labels with explicit features.
 
-    loss="hamming": minimise var(theta . phi + l) / 2 subject to theta . b* - mean loss >= 1.
-    moments="closed" is exact and never forms C*; "dynamic" gets C* by dynamic programming (small problems: a check);
-    "sampled" takes it from `n_paths` random paths per sequence (`seed`).
-    Where one label is nearly everywhere (text without entities), its transition to itself weighs about n^2 P(a, a) and
-    outweighs all features: choose a `transition_ridge` (1e3 and more) by cross-validation, or use loss="hamming".
-    solver="direct" factorises, "cg" iterates to `tolerance`, "auto" chooses by size. ridge=0 gives the least norm.
-    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
-    constraints="iterative" minimises theta^T (C* + ridge) theta subject to theta . b* >= 1 and a distance of 1 between
-    the right path of every training sequence and any other: for separable training sets of some thousand positions.
-    Wrong paths join the program round by round until all are at least `margin` away; 1 is the exact optimum, less ends
-    sooner. Where no weights do that, or `max_rounds` are too few to find them, `fit` raises an error that says so.
+    Parameters
+    ----------
+    ridge, transition_ridge
+        Penalties on emission and transition weights; `transition_ridge=None` is the same as `ridge`, `ridge=0` gives
+        the least norm. Where one label is nearly everywhere (text without entities), its transition to itself weighs
+        about n^2 P(a, a) and outweighs all features: choose a `transition_ridge` (1e3 and more) by cross-validation,
+        or use loss="hamming".
+    loss
+        "hamming": minimise var(theta . phi + l) / 2 subject to theta . b* - mean loss >= 1.
+    moments, n_paths, seed
+        "closed" is exact and never forms C*; "dynamic" computes C* by dynamic programming (small problems: a check);
+        "sampled" takes it from `n_paths` random paths per sequence.
+    solver, tolerance, max_iterations
+        "direct" factorises, "cg" iterates to `tolerance`, "auto" chooses by size.
+    unlabeled
+        "drop" leaves structures out of the training that have an unlabeled position.
+    constraints, margin, max_rounds
+        "iterative" minimises theta^T (C* + ridge) theta subject to theta . b* >= 1 and a distance of 1 between the
+        right path of every training sequence and any other: for separable training sets of some thousand positions.
+        Wrong paths join the program round by round until all are at least `margin` away; 1 is the exact optimum, less
+        ends sooner. Where no weights do that, or `max_rounds` are too few, `fit` raises ConvergenceError.
+
+    Attributes
+    ----------
+    emission_, transition_
+        Weights, shapes (n_labels, n_features) and (n_labels, n_labels) as [previous][current].
+    z_
+        Z of the model on its training set, with exact moments.
+    loss_multiplier_
+        alpha of the Hamming version, None without a loss.
+    mistakes_, n_constraints_
+        Training sequences not labelled right in each round of constraints, the last of them 0, and the wrong paths in
+        the last program; None without constraints.
+
+    Examples
+    --------
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["a", "cat", "sat"], ["the", "dog"]], [["D", "N", "V"], ["D", "N"]])
+    >>> model = ZScoreLabeler(ridge=0.1).fit(corpus)
+    >>> model.emission_.shape, model.transition_.shape
+    ((3, 5), (3, 3))
+    >>> model.predict(Corpus.from_sequences([["the", "cat", "sat"]]))
+    [['D', 'N', 'V']]
     """
 
     name: ClassVar[str] = "zscore"
 
-    emission_: Floats  # shape (n_labels, n_features)
-    z_: float  # Z of the model on its training set, exact moments
-    loss_multiplier_: float | None  # alpha of the Hamming version
-    mistakes_: list[int] | None  # training sequences not labelled right, per round of constraints; the last is 0
-    n_constraints_: int | None  # wrong paths that the last program held off
+    emission_: Floats
+    z_: float
+    loss_multiplier_: float | None
+    mistakes_: list[int] | None
+    n_constraints_: int | None
     feature_names_: list[str]
 
     def __init__(
@@ -131,8 +161,7 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         if self.moments == "closed":
             emission, scores, transition, multiplier = self._closed(training, separation)
         else:
-            route = {"dynamic": self._dynamic, "sampled": self._sampled}[self.moments]
-            emission, transition, multiplier = route(training.features, statistics)
+            emission, transition, multiplier = self._from_paths(training)
             scores = np.asarray(training.features @ emission)
         self.emission_ = np.ascontiguousarray(emission.T)
         self.transition_ = transition
@@ -193,61 +222,43 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         transition = hamming.scale * transition - reduced.interaction / n
         return hamming.scale * emission, hamming.scale * scores, transition, hamming.multiplier
 
-    def _dynamic(self, features: csr_array, statistics: ChainStatistics) -> tuple[Floats, Floats, float | None]:
-        n, size = statistics.n_labels, self._unknowns(features, statistics)
-        if size > DENSE_UNKNOWNS:
-            raise LearnerParameterError(
-                f"moments='dynamic' would form a covariance of {size} x {size}; use moments='closed', exact too"
-            )
-        found = training_moments(features, statistics.codes, statistics.starts, n)
-        sides = np.column_stack([found.excess, found.loss_covariance])
-        solved = solve_symmetric(found.covariance, sides, self._diagonal(features, statistics))
-        return self._finished(found.excess, found.loss_mean, solved, features.shape[1], n)
+    def _from_paths(self, training: _Training) -> tuple[Floats, Floats, float | None]:
+        """E, shape (D, n), T and alpha from moments by dynamic programming or of sampled paths.
 
-    def _sampled(self, features: csr_array, statistics: ChainStatistics) -> tuple[Floats, Floats, float | None]:
-        n, size = statistics.n_labels, self._unknowns(features, statistics)
-        found = SampledMoments(features, statistics, self.n_paths, self.seed)
-        sides = np.column_stack([found.excess, found.loss_covariance][: 2 if self.loss == "hamming" else 1])
-        diagonal = self._diagonal(features, statistics)
-        is_direct = self.solver == "direct" or (self.solver == "auto" and diagonal.min() == 0)
-        if is_direct and size > DENSE_UNKNOWNS:
+        theta = alpha x_b - x_c for x = (C* + ridge)^-1 [b*, c_l]; alpha = max(0, (1 + mu_l + b* . x_c) / J).
+        """
+        features, statistics, n = training.features, training.statistics, training.statistics.n_labels
+        n_emissions, (ridge, transition_ridge) = features.shape[1] * n, self._ridges()
+        ridges = np.concatenate([np.full(n_emissions, ridge), np.full(n * n, transition_ridge)])
+        is_dynamic = self.moments == "dynamic"
+        is_direct = is_dynamic or self.solver == "direct" or (self.solver == "auto" and ridges.min() == 0)
+        if is_direct and len(ridges) > DENSE_UNKNOWNS:
+            route = "moments='dynamic'" if is_dynamic else "a direct solve"
             raise LearnerParameterError(
-                f"a direct solve would form a covariance of {size} x {size}; use a ridge above 0 and solver='cg'"
+                f"{route} would form a covariance of {len(ridges)} x {len(ridges)}",
+                advice="use moments='closed', exact too" if is_dynamic else "use a ridge above 0 and solver='cg'",
+                key="moments" if is_dynamic else "solver",
             )
-        if is_direct:
-            solved = solve_symmetric(found.apply(np.eye(size)), sides, diagonal)
+        moments: PathMoments | SampledMoments
+        if is_dynamic:
+            moments = training_moments(features, statistics.codes, statistics.starts, n)
         else:
-            scaling = (1.0 / np.sqrt(found.diagonal() + diagonal))[:, None]
-            with one_blas_thread():
-                (solution,) = block_conjugate_gradient(
-                    lambda block: scaling * found.apply(scaling * block) + diagonal[:, None] * scaling**2 * block,
-                    scaling * sides,
-                    stopping=StoppingRule(self.tolerance, self.max_iterations),
-                )
-            solved = scaling * solution.trusted("the Z-score's sampled system")
-        return self._finished(found.excess, found.loss_mean, solved, features.shape[1], n)
-
-    def _finished(
-        self, excess: Floats, loss_mean: float, solved: Floats, size: int, n: int
-    ) -> tuple[Floats, Floats, float | None]:
-        """theta = alpha x_b - x_c for x = (C* + ridge)^-1 [b*, c_l]; alpha = max(0, (1 + mu_l + b*.x_c) / J)."""
+            moments = SampledMoments(features, statistics, self.n_paths, self.seed)
+        sides = np.column_stack([moments.excess, moments.loss_covariance][: 2 if self.loss == "hamming" else 1])
+        if is_direct or isinstance(moments, PathMoments):
+            solved = solve_symmetric(moments.covariance, sides, ridges)
+        else:
+            solved = moments.solve(sides, ridges, StoppingRule(self.tolerance, self.max_iterations))
         theta, multiplier = solved[:, 0], None
         if self.loss == "hamming":
-            gain = float(excess @ solved[:, 0])
-            multiplier = max(0.0, (1.0 + loss_mean + float(excess @ solved[:, 1])) / gain) if gain > 0 else 0.0
+            gain, loss_gain = (float(moments.excess @ column) for column in solved.T)
+            multiplier = max(0.0, (1.0 + moments.loss_mean + loss_gain) / gain) if gain > 0 else 0.0
             theta = multiplier * solved[:, 0] - solved[:, 1]
-        return theta[: size * n].reshape(size, n), theta[size * n :].reshape(n, n), multiplier
-
-    def _unknowns(self, features: csr_array, statistics: ChainStatistics) -> int:
-        return int(features.shape[1]) * statistics.n_labels + statistics.n_labels**2
-
-    def _diagonal(self, features: csr_array, statistics: ChainStatistics) -> Floats:
-        n, (ridge, transition_ridge) = statistics.n_labels, self._ridges()
-        return np.concatenate([np.full(features.shape[1] * n, ridge), np.full(n * n, transition_ridge)])
+        return theta[:n_emissions].reshape(-1, n), theta[n_emissions:].reshape(n, n), multiplier
 
 
 class _Training:
-    """One training set and the emission solutions found for it so far."""
+    """One training set and its emission solutions so far."""
 
     def __init__(self, packed: Packed) -> None:
         self.feature_names = feature_names(packed)

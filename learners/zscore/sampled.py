@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.moments import ChainStatistics
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
 
 
 class SampledMoments:
@@ -47,7 +49,24 @@ class SampledMoments:
         scores /= len(self.paths)
         return self._gathered(scores, self.paths)
 
-    def diagonal(self) -> Floats:
+    @property
+    def covariance(self) -> Floats:
+        """C*, for small problems."""
+        return self.apply(np.eye(len(self.excess)))
+
+    def solve(self, sides: Floats, ridges: Floats, stopping: StoppingRule) -> Floats:
+        """(C* + diag(ridges))^-1 sides by conjugate gradients, scaled to about a unit diagonal."""
+        scales = (1.0 / np.sqrt(self._exact_diagonal() + ridges))[:, None]
+        with one_blas_thread():
+            (solution,) = block_conjugate_gradient(
+                lambda block: scales * self.apply(scales * block) + ridges[:, None] * scales**2 * block,
+                scales * sides,
+                stopping=stopping,
+            )
+        solved: Floats = scales * solution.trusted("the Z-score's sampled system")
+        return solved
+
+    def _exact_diagonal(self) -> Floats:
         """The diagonal of the exact C*, near that of the sampled one, shape (D n + n^2,)."""
         n, length = self.statistics.n_labels, self.statistics.n_transitions
         squares = np.asarray(self.features.power(2).sum(axis=0)).ravel()

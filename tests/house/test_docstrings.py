@@ -15,10 +15,8 @@ PACKAGES = ("kernels", "learners", "pipeline")
 WITHOUT_EXAMPLE = {
     "gramline.learners.DenseGram",
     "gramline.learners.HiddenMarkovPerceptron",
-    "gramline.learners.KernelZScoreLabeler",
     "gramline.learners.LabelingPerceptron",
     "gramline.learners.RankingPerceptron",
-    "gramline.learners.ZScoreLabeler",
     "gramline.learners.evaluate",
     "gramline.pipeline.KernelLabeler",
     "gramline.pipeline.Model",
