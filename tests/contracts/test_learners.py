@@ -1,4 +1,4 @@
-"""What every learner promises. To add a learner, append it to LEARNERS."""
+"""What every learner promises. To add a learner, append it to LEARNERS or RANKERS."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ import pytest
 from sklearn.base import clone
 from tolerances import assert_close
 
-from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.kernels import SequenceLabeling, SubsetTree
 from gramline.learners.catalogue import LEARNERS as CATALOGUE
 from gramline.learners.catalogue import find_learner, learner_from_state, make_learner
 from gramline.learners.errors import LabelError, LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.learners.kinds import RankingLearner, SharedPassLearner
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.ranker import Ranker
 
 LEARNERS: list[Any] = [
     LabelingPerceptron(rounds=4),
@@ -39,29 +42,50 @@ LEARNERS: list[Any] = [
     GaussianProcessLabeler(offsets="GPSL1", decoding="viterbi", learn_scale="shared"),
     GaussianProcessLabeler(approximation="nystrom", rank=8),
 ]
-KERNEL = SequenceLabeling(c=0.7)
+RANKERS: list[Any] = [
+    RankingPerceptron(passes=2),
+    RankingPerceptron(vote=False),
+    RankingPerceptron(average=True),
+]
+KERNEL, TREE_KERNEL = SequenceLabeling(c=0.7), SubsetTree(decay=0.5)
 TRAIN = Corpus.from_sequences(
     [["the", "cat", "sat"], ["a", "dog", "ran", "off"], ["cat", "ran"], ["the", "dog"], ["a", "cat", "sat", "off"]],
     [["D", "N", "V"], ["D", "N", "V", "P"], ["N", "V"], ["D", "N"], ["D", "N", "V", None]],
 )
 NEW = Corpus.from_sequences([["the", "dog", "sat"], ["cat"], ["a", "bird", "ran", "off"]])
+TREES = Corpus.from_parses(["(S (A a) (B b))", "(S (B a) (A b))", "(S (A a))", "(S (B a))", "(S (C b))"])
+NEW_TREES = Corpus.from_parses(["(S (B b))", "(S (A a) (C b))", "(T (A a))", "(T (B b))"])
+GROUPS, NEW_GROUPS = [2, 3], [2, 2]  # candidates of each sentence
 
-every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-
-
-def fitted(learner: Any, gram: Any = None) -> Any:
-    if learner.reads_corpus:
-        return learner.fresh().fit(TRAIN)
-    return learner.fresh().fit(DenseGram.of(KERNEL, TRAIN) if gram is None else gram, TRAIN.labels)
-
-
-def evidence(learner: Any) -> Any:
-    """What a learner predicts from: the Gram between training and new structures, or the new corpus."""
-    return NEW if learner.reads_corpus else DenseGram.of(KERNEL, TRAIN, NEW)
+every_learner = pytest.mark.parametrize("learner", [*LEARNERS, *RANKERS], ids=repr)
+every_labeler = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+every_gram_learner = pytest.mark.parametrize(
+    "learner", [*(x for x in LEARNERS if not x.reads_corpus), *RANKERS], ids=repr
+)
+every_ranker = pytest.mark.parametrize("learner", RANKERS, ids=repr)
+every_shared = pytest.mark.parametrize("learner", [x for x in LEARNERS if isinstance(x, SharedPassLearner)], ids=repr)
 
 
-def test_the_list_is_not_empty() -> None:
-    assert LEARNERS
+def training(learner: Any) -> tuple[Any, ...]:
+    """What `fit` takes."""
+    if isinstance(learner, RankingLearner):
+        return DenseGram.of(TREE_KERNEL, TREES), GROUPS
+    return (TRAIN,) if learner.reads_corpus else (DenseGram.of(KERNEL, TRAIN), TRAIN.labels)
+
+
+def evidence(learner: Any) -> tuple[Any, ...]:
+    """What `predict` takes: the Gram between training and new structures, or the new corpus."""
+    if isinstance(learner, RankingLearner):
+        return DenseGram.of(TREE_KERNEL, TREES, NEW_TREES), NEW_GROUPS
+    return (NEW,) if learner.reads_corpus else (DenseGram.of(KERNEL, TRAIN, NEW),)
+
+
+def fitted(learner: Any) -> Any:
+    return learner.fresh().fit(*training(learner))
+
+
+def test_every_learner_of_the_catalogue_is_in_a_list() -> None:
+    assert {learner.name for learner in [*LEARNERS, *RANKERS]} == set(CATALOGUE)
 
 
 @every_learner
@@ -90,15 +114,15 @@ def test_follows_the_rules_of_estimators(learner: Learner) -> None:
 @every_learner
 def test_fit_returns_itself_and_can_be_repeated(learner: Any) -> None:
     trained = fitted(learner)
-    again = trained.fit(TRAIN) if learner.reads_corpus else trained.fit(DenseGram.of(KERNEL, TRAIN), TRAIN.labels)
+    again = trained.fit(*training(learner))
     assert again is trained
-    assert again.predict(evidence(learner)) == fitted(learner).predict(evidence(learner))
+    assert again.predict(*evidence(learner)) == fitted(learner).predict(*evidence(learner))
 
 
 @every_learner
 def test_refuses_to_predict_before_fit(learner: Any) -> None:
     with pytest.raises(NotFittedError, match="call fit first"):
-        learner.fresh().predict(evidence(learner))
+        learner.fresh().predict(*evidence(learner))
 
 
 @every_learner
@@ -108,26 +132,29 @@ def test_refuses_what_it_cannot_read(learner: Any) -> None:
     trained = fitted(learner)
     for given in (strange, [["the", "cat"]], np.eye(3), None):
         with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
-            trained.predict(given)
+            trained.predict(given, *evidence(learner)[1:])
         with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
-            learner.fresh().fit(given, *([] if learner.reads_corpus else [TRAIN.labels]))
-    if not learner.reads_corpus:
-        with pytest.raises(LabelError, match="labels must be one list of strings per structure, got 5"):
-            learner.fresh().fit(DenseGram.of(KERNEL, TRAIN), 5)
+            learner.fresh().fit(given, *training(learner)[1:])
 
 
-@every_learner
+@every_gram_learner
+def test_refuses_labels_that_are_no_lists(learner: Any) -> None:
+    with pytest.raises(LabelError, match=r"must .*list.*, got 5"):
+        learner.fresh().fit(training(learner)[0], 5)
+
+
+@every_labeler
 def test_predicts_one_known_label_per_position(learner: Any) -> None:
     trained = fitted(learner)
-    predicted = trained.predict(evidence(learner))
+    predicted = trained.predict(*evidence(learner))
     assert [len(labels) for labels in predicted] == NEW.lengths.tolist()
     assert {label for labels in predicted for label in labels} <= set(TRAIN.label_names)
-    scores = trained.decision_scores(evidence(learner))
+    scores = trained.decision_scores(*evidence(learner))
     assert scores.shape == (NEW.n_positions, len(TRAIN.label_names))
     assert np.isfinite(scores).all()
 
 
-@every_learner
+@every_labeler
 def test_learns_something(learner: Any) -> None:
     trained = fitted(learner)
     own = TRAIN if learner.reads_corpus else DenseGram.of(KERNEL, TRAIN, TRAIN)
@@ -148,27 +175,59 @@ def test_state_is_json_and_arrays(learner: Any) -> None:
     assert type(again) is type(trained)
     assert again.get_params() == trained.get_params()
     assert all(array.dtype != object for array in arrays.values())
-    assert (again.decision_scores(evidence(learner)) == trained.decision_scores(evidence(learner))).all()  # type: ignore[attr-defined]
+    assert (again.decision_scores(*evidence(learner)) == trained.decision_scores(*evidence(learner))).all()  # type: ignore[attr-defined]
 
 
-@every_learner
+@every_gram_learner
 def test_a_stored_gram_gives_the_same_learner(learner: Any, tmp_path: Path) -> None:
-    if learner.reads_corpus:
-        pytest.skip("reads features, not a Gram")
+    kernel, rows, cols = (KERNEL, TRAIN, NEW) if learner in LEARNERS else (TREE_KERNEL, TREES, NEW_TREES)
     dense = fitted(learner)
-    stored = fitted(learner, build_gram(KERNEL, TRAIN, tmp_path / "train.zarr", block_rows=5))
-    cross = build_gram(KERNEL, TRAIN, tmp_path / "cross.zarr", other=NEW, block_rows=5)
-    assert_close(stored.decision_scores(cross), dense.decision_scores(evidence(learner)))
-    assert stored.predict(cross) == dense.predict(evidence(learner))
+    gram = build_gram(kernel, rows, tmp_path / "train.zarr", block_rows=5)
+    cross = build_gram(kernel, rows, tmp_path / "cross.zarr", other=cols, block_rows=5)
+    stored = learner.fresh().fit(gram, *training(learner)[1:])
+    own, groups = evidence(learner)[0], evidence(learner)[1:]
+    assert_close(stored.decision_scores(cross, *groups), dense.decision_scores(own, *groups))
+    assert stored.predict(cross, *groups) == dense.predict(own, *groups)
 
 
-@every_learner
+@every_shared
+def test_many_problems_in_one_pass_equal_separate_fits(learner: Any) -> None:
+    gram, labels = DenseGram.of(KERNEL, TRAIN, block_rows=5), TRAIN.labels
+    label_sets: list[Any] = [labels, [None, *labels[1:]], labels, [*labels[:3], None, labels[4]]]
+    together = [learner.fresh() for _ in label_sets]
+    predicted = type(learner).fit_many(together, gram, label_sets)
+    for one, own, everything in zip(together, label_sets, predicted, strict=True):
+        alone = learner.fresh().fit(gram, own)
+        assert everything == alone.predict(gram)
+        assert_close(one.decision_scores(gram), alone.decision_scores(gram))
+        assert one.traces() == alone.traces()
+    assert learner.pass_columns(4) > 0
+
+
+@every_labeler
 def test_a_model_predicts_without_the_training_corpus(learner: Any, tmp_path: Path) -> None:
     trained = fitted(learner)
     Model.of(trained, TRAIN, KERNEL).save(tmp_path / "model.zarr")
     model = Model.load(tmp_path / "model.zarr")
-    assert model.predict(NEW, block_rows=4) == trained.predict(evidence(learner))
-    assert_close(model.decision_scores(NEW, block_rows=4), trained.decision_scores(evidence(learner)))
+    assert model.predict(NEW, block_rows=4) == trained.predict(*evidence(learner))
+    assert_close(model.decision_scores(NEW, block_rows=4), trained.decision_scores(*evidence(learner)))
+
+
+@every_ranker
+def test_chooses_one_candidate_of_every_group(learner: Any) -> None:
+    trained = fitted(learner)
+    chosen = trained.predict(*evidence(learner))
+    assert all(0 <= candidate < size for candidate, size in zip(chosen, NEW_GROUPS, strict=True))
+    assert trained.predict(DenseGram.of(TREE_KERNEL, TREES, TREES), GROUPS) == [0, 0]
+    assert trained.decision_scores(*evidence(learner)).shape == (sum(NEW_GROUPS),)
+
+
+@every_ranker
+def test_a_ranker_predicts_without_the_training_corpus(learner: Any, tmp_path: Path) -> None:
+    trained = fitted(learner)
+    Ranker.of(trained, TREES, TREE_KERNEL).save(tmp_path / "ranker.zarr")
+    ranker = Ranker.load(tmp_path / "ranker.zarr")
+    assert ranker.choose(NEW_TREES, [[0, 1], [2, 3]]) == trained.predict(*evidence(learner))
 
 
 def test_every_name_of_the_catalogue_is_a_learner_or_said_to_be_missing() -> None:

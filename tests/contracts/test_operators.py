@@ -1,4 +1,4 @@
-"""What every Gram operator must do: the same tests over the matrix in memory and the stored one."""
+"""What every Gram operator must do: the same tests over matrices in memory, computed, stored, and parts of stores."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ import pytest
 from gram_samples import KERNEL, WITH_PRIOR, corpus
 from tolerances import assert_close
 
-from gramline.kernels import SequenceLabeling
+from gramline.kernels import Linear, SequenceLabeling, UniformPrior
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.covariance import ExactCovariance
+from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.observation import ObservationGram
 from gramline.learners.operators.operator import GramOperator, HasDense
-from gramline.pipeline import Corpus, build_gram
+from gramline.pipeline import Corpus, append_gram, build_gram
+from gramline.pipeline.gram.cache import LeadingGram
+from gramline.pipeline.gram.store import TileStore
 
 Make = Callable[[SequenceLabeling, Corpus, Corpus | None], GramOperator]
 BLOCK_ROWS = 9
+OPERATORS = ["dense", "observation", "computed", "stored", "stored float32", "compressed", "leading"]
 
 
-@pytest.fixture(scope="module", params=["dense", "stored", "stored float32", "compressed"])
+@pytest.fixture(scope="module", params=OPERATORS)
 def make(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """A maker of operators; equal arguments give the same one, so that each is built once."""
     made: dict[object, GramOperator] = {}
@@ -40,9 +45,29 @@ def make(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def _operator(name: str, kernel: SequenceLabeling, rows: Corpus, cols: Corpus | None, path: Path) -> GramOperator:
     if name == "dense":
         return DenseGram.of(kernel, rows, cols, block_rows=BLOCK_ROWS)
+    if name == "observation":
+        return _observation(kernel, rows, cols)
+    if name == "computed":
+        return ComputedGram(kernel, *kernel.prepared_pair(rows, cols), block_rows=BLOCK_ROWS)
+    if name == "leading" and cols is None:
+        build_gram(kernel, rows, path, block_rows=BLOCK_ROWS)
+        if isinstance(kernel.prior, UniformPrior):  # others depend on what is appended
+            append_gram(path, corpus(4, seed=7))
+        return LeadingGram(TileStore(str(path)), len(rows))
     dtype = "float32" if "float32" in name else "float64"
     compression = "lz4" if name == "compressed" else None
     return build_gram(kernel, rows, path, other=cols, block_rows=BLOCK_ROWS, dtype=dtype, compression=compression)
+
+
+def _observation(kernel: SequenceLabeling, rows: Corpus, cols: Corpus | None) -> GramOperator:
+    """Positions with features whose scalar products are the Gram matrix of the kernel."""
+    tokens = rows.tokens + (cols.tokens if cols else [])
+    both = kernel.gram(Corpus.from_sequences(tokens, labels=rows.label_names))
+    values, vectors = np.linalg.eigh(both)
+    features = vectors * np.sqrt(np.maximum(values, 0.0))
+    n = rows.n_positions
+    others = (features[n:], cols.lengths) if cols else (None, None)
+    return ObservationGram(Linear(), features[:n], rows.lengths, *others, block_rows=BLOCK_ROWS)
 
 
 ROWS, COLS = corpus(10), corpus(6, seed=3)
@@ -115,6 +140,15 @@ def test_matmul_with_zero_rows_and_nothing_at_all(make: Make) -> None:
     assert gram.matmul(np.zeros((len(symmetric()), 0))).shape == (len(symmetric()), 0)
 
 
+def test_select_gives_rows_and_columns_in_any_order(make: Make) -> None:
+    rows, cols = np.array([30, 2, 11, 2]), np.array([0, 17, 5])
+    for gram, matrix in ((make(KERNEL, ROWS, None), symmetric()), (make(KERNEL, ROWS, COLS), rectangular())):
+        selected = gram.select(rows, cols)
+        assert selected.dtype == gram.tile(0, 0).dtype
+        close(gram, selected, matrix[np.ix_(rows, cols)])
+        assert gram.select(rows[:0], cols).shape == (0, 3)
+
+
 def test_diagonals(make: Make) -> None:
     gram, cross = make(KERNEL, ROWS, None), make(KERNEL, ROWS, COLS)
     close(gram, gram.diagonal(), np.diagonal(symmetric()))
@@ -162,6 +196,9 @@ def test_a_covariance_is_the_same_before_and_after_its_first_factor(make: Make) 
 
 def test_labels_and_priors(make: Make) -> None:
     plain = make(KERNEL, ROWS, COLS)
+    if isinstance(plain, ObservationGram):
+        assert (plain.label_names, plain.row_prior, plain.col_prior, plain.label_kernel) == (None,) * 4
+        return
     assert plain.label_names == ("B", "O")
     assert plain.row_prior is None
     assert plain.col_prior is None
