@@ -1,7 +1,7 @@
-"""Where things stand in a TOML file: the line of every table and key, for error messages.
+"""The line of every table and key of a TOML file, for error messages.
 
-TOML readers forget line numbers. This one knows only headers and keys at the beginning of a line; what it misses is
-told by the line of its table.
+TOML readers drop line numbers. This one reads only headers and keys at the beginning of a line; any other key gets the
+line of its table.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def line_of(error: Exception, content: bytes) -> int:
     """The line that a reader of TOML complains about: as it says, or where the bytes or digits it cannot read are."""
     if isinstance(error, UnicodeDecodeError):
         return content.count(b"\n", 0, error.start) + 1
-    if told := re.search(r"\(at line (\d+)", str(error)):
-        return int(told[1])
+    if line := re.search(r"\(at line (\d+)", str(error)):
+        return int(line[1])
     if "Exceeds the limit" in str(error) and (digits := re.search(rb"[0-9_]{4000,}", content)):
         return content.count(b"\n", 0, digits.start()) + 1
     if isinstance(error, RecursionError) and (nested := re.search(rb"(\[|\{[^\n{]{0,20}){100}", content)):

@@ -27,12 +27,12 @@ class Groups:
     @classmethod
     def of(cls, corpus: Corpus) -> Groups:
         """The groups of a corpus in the order they appear."""
-        found: dict[Any, list[int]] = {}
+        members: dict[Any, list[int]] = {}
         for structure, name in enumerate(_column(corpus, "group")):
             if name is None:
                 raise InputError("the candidate has no group", advice="give every candidate one", structure=structure)
-            found.setdefault(name, []).append(structure)
-        return cls(list(found), list(found.values()))
+            members.setdefault(name, []).append(structure)
+        return cls(list(members), list(members.values()))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -54,7 +54,7 @@ class RankingScore:
     n_groups: int
     n_candidates: int
     chosen: float
-    first: float  # of the candidate that stands first: the most probable one
+    first: float  # of the first candidate: the most probable one
     oracle: float  # of the best candidate
     best_chosen: float  # part of the groups in which no candidate is better than the chosen one
 
@@ -96,11 +96,11 @@ def scores_of(corpus: Corpus) -> list[float]:
 
 
 def _numbers(corpus: Corpus, name: str) -> list[float]:
-    found = _column(corpus, name)
-    for structure, value in enumerate(found):
+    values = _column(corpus, name)
+    for structure, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise InputError(f"the {name} must be a number, got {value!r}", structure=structure)
-    return [float(value) for value in found]
+    return [float(value) for value in values]
 
 
 def _column(corpus: Corpus, name: str) -> list[Any]:

@@ -44,7 +44,7 @@ def propose(
     seconds: float = np.inf,
     progress: Callable[[int], None] | None = None,
 ) -> list[CandidateList]:
-    """The n best parses of the words of each gold tree; `progress` is told how many sentences are done."""
+    """The n best parses of the words of each gold tree; `progress` receives the number of sentences done."""
     parser = Parser(grammar, n)
     lists = []
     for done, tree in enumerate(gold, 1):
@@ -72,8 +72,8 @@ def propose_held_out(
         grammar = Grammar.of([t for k, t in enumerate(gold) if k % folds != fold], horizontal=horizontal)
         held_out = range(fold, len(gold), folds)
         further = None if progress is None else _after(done, progress)
-        found = propose([gold[k] for k in held_out], grammar, n, seconds, further)
-        for k, candidates in zip(held_out, found, strict=True):
+        proposed = propose([gold[k] for k in held_out], grammar, n, seconds, further)
+        for k, candidates in zip(held_out, proposed, strict=True):
             lists[k] = candidates
         done += len(held_out)
     return [candidates for candidates in lists if candidates is not None]
@@ -87,10 +87,10 @@ def candidate_corpus(lists: Sequence[CandidateList]) -> Corpus:
     """All candidates, one structure each, with the columns group (sentence), probability (log), score and weight."""
     rows = [
         (group, number, tree, probability, score, weight)
-        for group, found in enumerate(lists)
-        for weight in [found.weight]
+        for group, candidates in enumerate(lists)
+        for weight in [candidates.weight]
         for number, (tree, probability, score) in enumerate(
-            zip(found.trees, found.outcome.scores, found.scores, strict=True)
+            zip(candidates.trees, candidates.outcome.scores, candidates.scores, strict=True)
         )
     ]
     if not rows:
@@ -108,4 +108,4 @@ def candidate_corpus(lists: Sequence[CandidateList]) -> Corpus:
 
 def outcomes(lists: Sequence[CandidateList]) -> dict[str, int]:
     """How many sentences ended in which way."""
-    return {status.value: sum(found.outcome.status is status for found in lists) for status in Parsed}
+    return {status.value: sum(candidates.outcome.status is status for candidates in lists) for status in Parsed}

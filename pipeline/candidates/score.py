@@ -18,7 +18,7 @@ Constituent = tuple[str, int, int]
 
 def constituents(tree: Tree) -> Counter[Constituent]:
     """(label, first word, end) of every node that is neither the root nor a tag, with multiplicity."""
-    found: Counter[Constituent] = Counter()
+    spans: Counter[Constituent] = Counter()
     position = 0
     open_nodes: list[tuple[Tree, int, int]] = [(tree, 1, 0)]  # node, next child, first word
     while open_nodes:
@@ -30,8 +30,8 @@ def constituents(tree: Tree) -> Counter[Constituent]:
             else:
                 open_nodes.append((node[child], 1, position))
         elif open_nodes and not is_preterminal(node):
-            found[node[0], first, position] += 1
-    return found
+            spans[node[0], first, position] += 1
+    return spans
 
 
 def counts(proposed: Tree | None, gold: Tree) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """The content of a corpus as one short string: equal content, equal numbers downstream, equal fingerprint.
 
 Counts: the kind, the order of structures, observations, features, links, labels, label order, prior and tags.
-Does not count: ids, groups, file names, chunks, dictionaries, or words kept only to be shown.
+Does not count: ids, groups, file names, chunks, dictionaries, or the words behind feature sets.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def fingerprint(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> st
     put("kind", kind.encode())
     put("labels", json.dumps(label_names).encode())
     put_array("starts", flat.starts, "<i8")
-    shown_only = np.where(flat.own, flat.texts.codes, -1)
-    put_names("texts", Names(*ranked(flat.texts.names, shown_only)))
+    observed = np.where(flat.own, flat.texts.codes, -1)
+    put_names("texts", Names(*ranked(flat.texts.names, observed)))
     put_array("own", flat.own, "|b1")
     put_array("feature rows", flat.feature_indptr, "<i8")
     put_names("features", flat.features)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.readers.brackets import read_brackets
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.corpus.readers.conllu import read_conllu
+from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.errors import InputError, UnknownLabelError
 from gramline.pipeline.files import require_file
-
-if TYPE_CHECKING:
-    from gramline.pipeline.corpus.corpus import Corpus
 
 TEMPLATE = "template:"
 CONLLU_KINDS = ("trees", "sequences")
@@ -19,7 +21,7 @@ CONLLU_KINDS = ("trees", "sequences")
 def import_corpus(
     path: str, layout: str | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
 ) -> Corpus:
-    """Read a file with the options that were given; one that means nothing to this format is refused.
+    """Read a file with the given options; an option that the format does not have is refused.
 
     Label names and kept template features are those of `like` if there is one; labels that it does not have come last.
     """
@@ -46,8 +48,6 @@ def import_corpus(
 
 
 def _conll(path: str, options: dict[str, Any], labels: list[str] | None, training: Corpus | None) -> Corpus:
-    from gramline.pipeline.corpus.readers.conll import read_conll
-
     if options.pop("no_labels", False):
         options["label_column"] = None
     features = options.get("features", "token")
@@ -64,28 +64,22 @@ def _conll(path: str, options: dict[str, Any], labels: list[str] | None, trainin
 
 
 def _conllu(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
-    from gramline.pipeline.corpus.readers.conllu import read_conllu
-
     if options.pop("no_labels", False):
         options["label"] = None
     return read_conllu(path, labels=labels, **options)
 
 
 def _jsonl(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
-    from gramline.pipeline.corpus.readers.jsonl import read_jsonl
-
     return read_jsonl(path, labels=labels, **options)
 
 
 def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
-    from gramline.pipeline.corpus.readers.brackets import read_brackets
-
     if labels is not None:
         raise InputError("parse trees have no labels to order", advice="leave --labels and --like out")
     return read_brackets(path, **options)
 
 
-Reader = Callable[[str, dict[str, Any], "list[str] | None", "Corpus | None"], "Corpus"]
+Reader = Callable[[str, dict[str, Any], list[str] | None, Corpus | None], Corpus]
 
 FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
     "conll": (

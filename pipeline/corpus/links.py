@@ -74,8 +74,8 @@ def links_column(starts: Offsets, counts: Offsets, targets: Offsets) -> pa.Array
 def _one_each(rows: Iterable[Any], starts: Offsets, what: str) -> Sequence[Any]:
     if not is_listed(rows):
         raise CorpusError(f"{what} must be a list with one entry per structure, got {type(rows).__name__}")
-    found = rows if isinstance(rows, (list, tuple)) else list(rows)
-    if len(found) != len(starts) - 1:
-        problem = f"{len(starts) - 1} structures but {what} of {len(found)}"
+    entries = rows if isinstance(rows, (list, tuple)) else list(rows)
+    if len(entries) != len(starts) - 1:
+        problem = f"{len(starts) - 1} structures but {what} of {len(entries)}"
         raise CorpusError(problem, advice="give one entry per structure")
-    return found
+    return entries

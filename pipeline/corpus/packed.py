@@ -48,7 +48,7 @@ def block_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]], vocabulary:
 
 
 def _packed_types(base: type[Packed]) -> Iterator[type[Packed]]:
-    """Every packed type in `kernels.packing` and beside it; a new kind is found by being defined."""
+    """Every packed type in `kernels.packing` and beside it; a new kind only has to be defined."""
     for packed_type in base.__subclasses__():
         if "kind" in vars(packed_type):
             yield packed_type

@@ -68,5 +68,5 @@ def _unreadable(source: Path) -> CorpusError:
         return CorpusError(problem, advice="check its permissions")
     if beginning == MAGIC:
         return CorpusError(f"{source} is a damaged Parquet file", advice=IMPORT_AGAIN)
-    found = "a file that is not Parquet" if beginning else "an empty file"
-    return CorpusError(f"{source} is not a corpus but {found}", advice=ADVICE)
+    kind = "a file that is not Parquet" if beginning else "an empty file"
+    return CorpusError(f"{source} is not a corpus but {kind}", advice=ADVICE)

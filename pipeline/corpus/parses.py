@@ -71,12 +71,12 @@ def single_tree(tree: Any, index: int) -> Tree:
     """A tree given as a nested list or as one bracketed string."""
     if isinstance(tree, str):
         try:
-            trees = [found for _, found in parse_brackets(tree)]
+            trees = [parsed for _, parsed in parse_brackets(tree)]
         except CorpusError as error:  # its line counts in the string, not in a file
             problem = f"line {error.line} of the tree: {error.problem}"
             raise CorpusError(problem, advice=error.advice, structure=index) from None
         if len(trees) != 1:
-            raise CorpusError(f"one bracketed tree per string, found {len(trees)}", structure=index)
+            raise CorpusError(f"one bracketed tree per string, got {len(trees)}", structure=index)
         return trees[0]
     if isinstance(tree, tuple):
         return list(tree)
@@ -157,15 +157,15 @@ def bracketed(tree: Tree) -> str:
 
 def words(tree: Tree) -> list[str]:
     """The words of a tree from left to right."""
-    found: list[str] = []
+    words: list[str] = []
     stack: list[Any] = [tree]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            found.append(item)
+            words.append(item)
         else:
             stack.extend(reversed(item[1:]))
-    return found
+    return words
 
 
 def nodes(tree: Tree) -> Iterator[Tree]:

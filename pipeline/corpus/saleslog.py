@@ -61,11 +61,11 @@ class Derivation:
     @property
     def children(self) -> list[list[int]]:
         """Dependents of every word in sentence order."""
-        found: list[list[int]] = [[] for _ in self.words]
+        children: list[list[int]] = [[] for _ in self.words]
         for word, head in enumerate(self.heads):
             if head >= 0:
-                found[head].append(word)
-        return found
+                children[head].append(word)
+        return children
 
     @property
     def edges(self) -> list[tuple[int, int]]:
@@ -86,9 +86,17 @@ class RightSide:
 def generate_saleslog(
     n: int, seed: int = 0, kind: str = "sequences", *, features: str = "token", window: int | None = None
 ) -> Corpus:
-    """`n` sentences as token sequences, dependency trees, word graphs or parse trees.
+    """Sentences of the sales log; sentence i of a seed is the same whatever n is.
 
-    `features` and `window` as for column files, over word and part of speech (`token`: the word alone).
+    Parameters
+    ----------
+    n : number of sentences.
+    seed : which sentences.
+    kind : "sequences", "trees" (dependencies), "dags" (word graphs) or "parses".
+    features, window : as for `read_conll`, over word and part of speech ("token": the word alone).
+
+    >>> generate_saleslog(2, seed=1)
+    Corpus(2 sequences, 67 positions, 13 labels)
     """
     if kind not in SALESLOG_KINDS:
         raise CorpusError(f"the sales log comes as {', '.join(SALESLOG_KINDS)}, not as {kind!r}")

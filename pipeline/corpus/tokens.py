@@ -126,17 +126,17 @@ def _names(token: Any, index: int, position: int) -> Sequence[str]:
 
 def _numbers(token: Mapping[Any, Any], index: int, position: int) -> dict[str, float]:
     """The features of a mapping; {"pos": "NN"} is the binary feature "pos=NN"."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in token.items():
         key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, value)
-        if key in found:
+        if key in numbers:
             raise CorpusError(f"feature {key!r} is given twice", structure=index, position=position)
         try:
-            found[key] = float(number)
+            numbers[key] = float(number)
         except (TypeError, ValueError, OverflowError):
             problem = f"the value of feature {name!r} must be a number or a string, got {value!r}"
             raise CorpusError(problem, structure=index, position=position) from None
-    return found
+    return numbers
 
 
 def canonical_rows(

@@ -16,9 +16,18 @@ _FUNCTION = re.compile(r"(?<=.)[-=].*")  # NP-SBJ-1, NP=2; labels that begin wit
 
 
 def read_brackets(path: str | Path, *, strip_functions: bool = False, strip_empty: bool = False) -> Corpus:
-    """The trees of a file.
+    """The parse trees of a bracketed treebank (plain or gzip), each in one or more lines.
 
-    `strip_functions` makes NP of NP-SBJ-1; `strip_empty` removes -NONE- elements and the nodes they leave childless.
+    Parameters
+    ----------
+    path : the file.
+    strip_functions : make NP of NP-SBJ-1.
+    strip_empty : remove -NONE- elements and the nodes they leave childless.
+
+    >>> from pathlib import Path
+    >>> _ = Path("train.mrg").write_text("(S (NP-SBJ they) (VP run))")
+    >>> read_brackets("train.mrg", strip_functions=True).trees
+    [['S', ['NP', 'they'], ['VP', 'run']]]
     """
     trees: list[Tree] = []
     lines: list[int] = []

@@ -26,11 +26,25 @@ def read_conll(
     missing_label: str | None = None,
     skip_document_marks: bool = False,
 ) -> Corpus:
-    """Token sequences of a column file (plain or gzip).
+    """Token sequences of a column file (plain or gzip): one token per line, blank lines between sentences.
 
-    `label_column` counts from 0, negative from the end, None for a file without labels. A `template` (CRF++) takes the
-    place of `features`; its features stay if they occur `minimum_count` times in this file, or if they are in `keep`
-    (the features of the training corpus). A label equal to `missing_label` is a missing one.
+    Parameters
+    ----------
+    path : the file; its first column is the word.
+    label_column : from 0, negative from the end; None for a file without labels.
+    features, window : the feature set ("token", "words", "spelling") and the neighbours whose features count too.
+    template : a CRF++ template, instead of a feature set.
+    minimum_count, keep : a feature of the template stays if this file has it so often, or if it is in `keep` (the
+        features of the training corpus).
+    labels : the label names in the order that breaks ties.
+    missing_label : this label means that there is none.
+    skip_document_marks : leave -DOCSTART- lines out.
+
+    >>> from pathlib import Path
+    >>> _ = Path("train.conll").write_text("Ann B\\nsaw O\\n\\nBob B\\n")
+    >>> corpus = read_conll("train.conll")
+    >>> corpus.tokens, corpus.labels
+    ([['Ann', 'saw'], ['Bob']], [['B', 'O'], ['B']])
     """
     table = read_columns(path, skip_document_marks=skip_document_marks)
     y = None

@@ -43,11 +43,24 @@ def read_conllu(
     kind: str = "trees",
     labels: Iterable[str] | None = None,
 ) -> Corpus:
-    """Dependency trees with one node per word; `kind="sequences"` leaves the links out.
+    """Dependency trees with one node per word, of a CoNLL-U file (plain or gzip).
 
-    `label`: UPOS, XPOS, DEPREL, LEMMA, or a key of MISC or FEATS ("NER", "FEATS.Number"), whose absence reads as
-    `absent` (None: a missing label); None for no labels. `observation`: the columns or keys a word is seen by, the
-    first as the word; several need a feature set. `features`, `window`: as for column files, neighbours by word order.
+    Parameters
+    ----------
+    path : the file.
+    label : UPOS, XPOS, DEPREL, LEMMA, or a key of MISC or FEATS ("NER", "FEATS.Number"); None for no labels.
+    absent : the label of a word without that key; None for a missing label.
+    observation : the columns or keys that describe a word, the word itself first; several need a feature set.
+    features, window : as for `read_conll`; neighbours are those in word order.
+    kind : "trees", or "sequences" to leave the links out.
+    labels : the label names in the order that breaks ties.
+
+    >>> from pathlib import Path
+    >>> rows = ["1 They they PRON _ _ 2 nsubj _ _", "2 run run VERB _ _ 0 root _ _"]
+    >>> _ = Path("train.conllu").write_text("\\n".join(rows).replace(" ", "\\t"))
+    >>> corpus = read_conllu("train.conllu")
+    >>> corpus.labels, corpus.table["links"].to_pylist()
+    ([['PRON', 'VERB']], [[[], [0]]])
     """
     if kind not in ("trees", "sequences"):
         raise CorpusError(f"a dependency file gives trees or sequences, not {kind!r}")
@@ -110,8 +123,8 @@ def _value(row: Sequence[str], name: str) -> str | None:
     places = (prefix,) if dot and prefix in KEYED else KEYED
     for place in places:
         for item in row[COLUMNS.index(place)].split("|"):
-            found, equals, value = item.partition("=")
-            if equals and found == (key if len(places) == 1 else name):
+            item_key, equals, value = item.partition("=")
+            if equals and item_key == (key if len(places) == 1 else name):
                 return value
     return None
 

@@ -34,20 +34,20 @@ def words(word: str) -> list[str]:
 def spelling(word: str) -> list[str]:
     """S2: everything a word's letters say."""
     lower = word.lower()
-    found = [f"w={word}", f"lower={lower}", f"shape={shape(word)}"]
+    attributes = [f"w={word}", f"lower={lower}", f"shape={shape(word)}"]
     for length in range(1, min(AFFIX_LENGTH, len(word)) + 1):
-        found += [f"prefix{length}={lower[:length]}", f"suffix{length}={lower[-length:]}"]
+        attributes += [f"prefix{length}={lower[:length]}", f"suffix{length}={lower[-length:]}"]
     if word[:1].isupper():
-        found.append("capital")
+        attributes.append("capital")
         if word.isupper() and len(word) > 1:
-            found.append("capitals")
+            attributes.append("capitals")
     if any(letter.isupper() for letter in word[1:]) and not word.isupper():
-        found.append("inner-capital")
+        attributes.append("inner-capital")
     if any(letter.isdigit() for letter in word):
-        found.append("digits" if word.isdigit() else "digit")
+        attributes.append("digits" if word.isdigit() else "digit")
     if "-" in word:
-        found.append("hyphen")
-    return found
+        attributes.append("hyphen")
+    return attributes
 
 
 def shape(word: str) -> str:

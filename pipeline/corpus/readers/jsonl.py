@@ -1,8 +1,8 @@
 """JSON lines: one structure per line, and back.
 
-{"tokens": [...], "labels": [...]} and optionally "id", "prior", "words" (what feature sets stand for); "children" makes
-it a tree, "edges" a graph, "tags" a tagged sentence; {"tree": ...} alone is a parse, bracketed or nested. A token is a
-string, an object name -> value, or a list of feature names. Every other key is carried along as a column.
+{"tokens": [...], "labels": [...]} and optionally "id", "prior", "words" (the words behind feature sets); "children"
+makes it a tree, "edges" a graph, "tags" a tagged sentence; {"tree": ...} alone is a parse, bracketed or nested. A token
+is a string, an object name -> value, or a list of feature names. Every other key is carried along as a column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ _OWN_KEYS = {"tokens", "labels", "id", "prior", "words", *_KIND_KEYS}
 
 
 def read_jsonl(path: str | Path, *, labels: Iterable[str] | None = None) -> Corpus:
-    """A corpus of whatever kind the first line shows."""
+    """A corpus of the kind that the first line has; the module lists the keys of a line.
+
+    >>> from pathlib import Path
+    >>> _ = Path("train.jsonl").write_text('{"tokens": ["they", "run"], "labels": ["P", "V"], "group": 1}')
+    >>> corpus = read_jsonl("train.jsonl")
+    >>> corpus.labels, corpus.column("group")
+    ([['P', 'V']], [1])
+    """
     records: list[dict[str, Any]] = []
     lines: list[int] = []
     for number, line in enumerate(read_lines(path), start=1):
@@ -103,7 +110,13 @@ def _words(record: dict[str, Any], index: int) -> list[str] | None:
 
 
 def write_jsonl(corpus: Corpus, path: str | Path) -> None:
-    """The corpus as JSON lines, whole or not at all; `read_jsonl` with the same labels= gives an equal corpus back."""
+    """Write the corpus as JSON lines, whole or not at all; `read_jsonl` with the same `labels` reads an equal one.
+
+    >>> from gramline.pipeline import Corpus
+    >>> write_jsonl(Corpus.from_sequences([["they", "run"]]), "new.jsonl")
+    >>> read_jsonl("new.jsonl").tokens
+    [['they', 'run']]
+    """
     target = Path(path)
     try:
         with write_then_rename(target) as partial, partial.open("w", encoding="utf-8") as stream:
@@ -137,11 +150,11 @@ def _observed(row: dict[str, Any]) -> dict[str, Any]:
     if "features" not in row:
         return {"tokens": row["tokens"]}
     values = row.get("values") or [None] * len(row["tokens"])
-    tokens, shown = [], False
+    tokens, has_words = [], False
     for text, names, numbers in zip(row["tokens"], row["features"], values, strict=True):
         if names is None:
             tokens.append(text)
         else:
             tokens.append(names if numbers is None else dict(zip(names, numbers, strict=True)))
-            shown = shown or text is not None
-    return {"tokens": tokens} | ({"words": [text or "" for text in row["tokens"]]} if shown else {})
+            has_words = has_words or text is not None
+    return {"tokens": tokens} | ({"words": [text or "" for text in row["tokens"]]} if has_words else {})

@@ -1,6 +1,6 @@
 """CRF++ feature templates over columns: `U05:%x[-1,0]/%x[0,0]` names one binary feature per position.
 
-%x[row,col] stands for column `col` at the position `row` away; before the sentence it reads `_B-1`, `_B-2`, ..., behind
+%x[row,col] reads column `col` at the position `row` away; before the sentence it reads `_B-1`, `_B-2`, ..., behind
 it `_B+1`, `_B+2`, ... A line that begins with B asks for label bigrams: it is noted, and gives no feature.
 """
 
@@ -37,7 +37,17 @@ class Pattern:
 
 @dataclass(frozen=True)
 class FeatureTemplate:
-    """The U lines of a template, and whether it asks for label bigrams."""
+    """The U lines of a CRF++ template, and whether it asks for label bigrams.
+
+    Attributes
+    ----------
+    patterns : one per U line.
+    bigram : whether there is a B line.
+
+    >>> template = FeatureTemplate.parse(["U0:%x[-1,0]/%x[0,0]", "B"])
+    >>> template.patterns[0].macros, template.bigram
+    (((-1, 0), (0, 0)), True)
+    """
 
     patterns: tuple[Pattern, ...]
     bigram: bool = False
@@ -87,8 +97,8 @@ class FeatureTemplate:
                         f"the template reads %x[{row},{column}], but {table.source} has {len(encoded)} columns besides "
                         "the label"
                     )
-            found, distinct = _expand_one(pattern, encoded, table.starts)
-            codes[:, k] = found + len(names)
+            expanded, distinct = _expand_one(pattern, encoded, table.starts)
+            codes[:, k] = expanded + len(names)
             names += distinct
         if len(set(names)) < len(names):  # two U lines may spell the same feature: it is one
             names, codes = _merged(names, codes)

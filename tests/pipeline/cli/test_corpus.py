@@ -136,7 +136,7 @@ def test_options_that_do_not_fit(gramline: Any, columns: Path, tmp_path: Path, o
     [
         ("x.data", "D\nN\n", "has one column and it is the label; read words alone without labels (--no-labels)"),
         ("x.jsonl", '{"tokens": ["a"], "labels": "X"}', "got the string 'X'; give each its own entry"),
-        ("x.jsonl", '{"tokens": ["a"], "labels": [3]}', "labels are strings, got 3; write strings"),
+        ("x.jsonl", '{"tokens": ["a"], "labels": [3]}', "position 0: the label is 3; labels are strings"),
         (
             "x.jsonl",
             '{"tokens": ["a"], "labels": [null], "prior": [[1]]}',

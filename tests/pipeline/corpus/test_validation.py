@@ -160,7 +160,7 @@ REFUSED = {
     ),
     "parse without label": (lambda: Corpus.from_parses([["S", "a"], [["S"]]]), (1, 0), "a tree is a list"),
     "parse of numbers": (lambda: Corpus.from_parses([["S", ["A", 3]]]), (0, 1), "a child is a word or"),
-    "two trees": (lambda: Corpus.from_parses(["(S a) (S b)"]), (0, None), "one bracketed tree per string, found 2"),
+    "two trees": (lambda: Corpus.from_parses(["(S a) (S b)"]), (0, None), "one bracketed tree per string, got 2"),
     "tree not closed": (
         lambda: Corpus.from_parses(["(S a)", "(S (A b)"]),
         (1, None),
