@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold it in the thread that drives the work as well: whoever sets the limit first is the one who lifts it."""
+    """Enter it in the thread that drives the work as well: the first to set the limit is the one that lifts it."""
     with _controller().limit(limits=1, user_api="blas"):
         yield
 

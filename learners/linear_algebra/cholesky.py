@@ -40,7 +40,7 @@ class CholeskyFactor:
     """B = L L^T in one array. `inverse_diagonal` turns L into L^-1 in place; solves then multiply instead."""
 
     def __init__(self, lower: Matrix) -> None:
-        """`lower` is C-ordered and owned by the factor; what stands above its diagonal is never read."""
+        """`lower` is C-ordered and owned by the factor; entries above its diagonal are never read."""
         # LAPACK sees the transpose: an upper U = L^T in column order.
         self._upper = lower.T
         self._inverted = False
@@ -51,9 +51,9 @@ class CholeskyFactor:
         return len(self._upper)
 
     def lower(self) -> Matrix:
-        """L as a fresh array, shape (n, n); not after `inverse_diagonal`, which has used it up."""
+        """L as a fresh array, shape (n, n); not after `inverse_diagonal`, which overwrites it."""
         if self._inverted:
-            raise LearnerError("this Cholesky factor has been inverted in place and has no L any more")
+            raise LearnerError("inverse_diagonal has overwritten L", advice="call lower before inverse_diagonal")
         return np.tril(self._upper.T)
 
     def half_solve(self, X: Matrix) -> Matrix:
@@ -112,7 +112,7 @@ def cholesky(
 
 
 def not_positive_definite(row: int, pivot: float) -> NotPositiveDefiniteError:
-    """The error for a pivot that is not positive; the learner adds which jitter or scale would do.
+    """The error for a pivot that is not positive; the learner adds the jitter or scale that helps.
 
     `row` counts among the rows that were to be factored, whichever of the Gram they are.
     """
@@ -148,7 +148,7 @@ def scaled_lower(matrix: NDArray[Any], rows: Indices, scale: Matrix, shift: Matr
 
 @jit
 def lower_column_squares(lower: Matrix) -> Matrix:
-    """Sum of squares of every column of a lower triangle, shape (n,); what stands above the diagonal is not read."""
+    """Sum of squares of every column of a lower triangle, shape (n,); entries above the diagonal are not read."""
     total = np.zeros(len(lower))
     for i in range(len(lower)):
         row = lower[i]

@@ -1,7 +1,7 @@
 """Cholesky factorisation by tiles: one function makes one tile of L from tiles of B and earlier tiles of L.
 
 Left-looking, so every tile of L is written once and the schedule is free: tile (i, j) needs (i, k), (j, k) for k < j,
-and (j, j). Knows nothing of where tiles are kept or who calls for them.
+and (j, j). The module does not know where tiles are stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TileSource(Protocol):
 
 
 class TileSink(TileSource, Protocol):
-    """Where the tiles of L go and come from."""
+    """The tiles of L, to read and to write."""
 
     def put(self, i: int, j: int, tile: Matrix) -> None: ...
 
@@ -117,8 +117,8 @@ class TiledFactor:
 
     def quadratic(self, X: Matrix) -> Matrix:
         half = self.half_solve(X)
-        found: Matrix = np.einsum("ij,ij->j", half, half)
-        return found
+        squares: Matrix = np.einsum("ij,ij->j", half, half)
+        return squares
 
     def log_determinant(self) -> float:
         return sum(2.0 * float(np.log(np.diagonal(self._tiles.get(j, j))).sum()) for j in range(self.n_blocks))
@@ -133,8 +133,8 @@ class TiledFactor:
         unit = np.zeros((int(self._starts[-1] - self._starts[j]), width))
         unit[:width] = np.eye(width)
         half = self._forward(unit, j)
-        found: Matrix = np.einsum("ij,ij->j", half, half)
-        return found
+        squares: Matrix = np.einsum("ij,ij->j", half, half)
+        return squares
 
     def _forward(self, X: Matrix, first: int) -> Matrix:
         """Solve in place with the trailing blocks of L from block `first` on; X begins at that block."""

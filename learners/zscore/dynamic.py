@@ -4,7 +4,7 @@ phi_j(x, y) = sum_k f_j(y_{k-1}, y_k, k). With mu(i, k) and v(i, k) the first an
 end in label i at position k (pi(i, k) of them):
     mu_j(i, k)   = sum_h pi(h, k-1) (mu_j(h, k-1) + f_j) / pi(i, k)
     v_jj'(i, k)  = sum_h pi(h, k-1) (v_jj'(h, k-1) + mu_j(h, k-1) f_j' + f_j mu_j'(h, k-1) + f_j f_j') / pi(i, k)
-    mean = sum_i mu(i, m) pi(i, m) / sum_i pi(i, m),  covariance alike.
+    mean = sum_i mu(i, m) pi(i, m) / sum_i pi(i, m),  the covariance in the same way.
 Cost O(m n P^2) for P features: the general route, and a check of the closed forms.
 """
 

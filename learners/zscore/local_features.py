@@ -51,10 +51,10 @@ class LocalFeatures:
         number = np.empty(len(sizes), np.intp)  # of every group among those of its size
         entries = []
         for size in np.unique(sizes):
-            alike = np.flatnonzero(sizes == size)
-            number[alike] = np.arange(len(alike))
-            rows = members[starts[alike][:, None] + np.arange(size)]  # shape (n_alike, size)
-            blocks = np.broadcast_to(ridge * np.eye(size), (len(alike), size, size)).copy()
+            chosen = np.flatnonzero(sizes == size)
+            number[chosen] = np.arange(len(chosen))
+            rows = members[starts[chosen][:, None] + np.arange(size)]  # shape (n_chosen, size)
+            blocks = np.broadcast_to(ridge * np.eye(size), (len(chosen), size, size)).copy()
             inside = np.flatnonzero(sizes[self.group[overlap.row]] == size)
             left, right = overlap.row[inside], overlap.col[inside]
             blocks[number[self.group[left]], place[left], place[right]] += overlap.data[inside] / n_labels

@@ -48,8 +48,8 @@ def reduce_transitions(
     `responses` are s_x^T R for x = in, out and R = the scores that the solutions of [Yc | s_in | s_out] give to the
     training positions (Gm A or F E), shape (2, n + 2). Without any ridge the solution of least norm is wanted: then
     `products` are the inner products of the solutions for s_in, s_out with all of them, shape (2, n + 2).
-    For another right-hand side than b* the columns of Yc are other ones, whose rows sum to 0, and `excess` stands for
-    B, shape (n, n) and of sum 0.
+    For another right-hand side than b* other columns, whose rows sum to 0, replace Yc, and `excess` replaces B, shape
+    (n, n) and of sum 0.
     """
     n = statistics.n_labels
     weight = statistics.n_transitions / n**2 + transition_ridge  # w

@@ -54,7 +54,7 @@ def seconds(action: Any, *arguments: Any, times: int = 3, clock: Callable[[], fl
     return median(taken)
 
 
-def shown(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
+def show(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
     with capsys.disabled():
         sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
@@ -156,7 +156,7 @@ def test_training_time_against_a_crf(capsys: pytest.CaptureFixture[str], tmp_pat
             ratios[name, ridge_name] = median(ours) / theirs
             lines.append(f"  Z-score, {ridge_name}: {median(ours):.3f} s, ratio {ratios[name, ridge_name]:.2f}")
         lines.append(f"  python-crfsuite: {theirs:.3f} s")
-    shown(capsys, *lines, *([] if has_crf() else [MISSING_NOTE]))
+    show(capsys, *lines, *([] if has_crf() else [MISSING_NOTE]))
     assert not has_crf() or max(ratios.values()) <= CRF_PRICE
 
 
@@ -175,7 +175,7 @@ def test_training_time_of_the_variants(capsys: pytest.CaptureFixture[str]) -> No
             learner.fit(packed.structures(0, 10))  # compiles
             taken = seconds(learner.fit, packed, times=1, clock=process_time)
             lines.append(f"  {learner!r:56}{taken:9.3f} s")
-    shown(capsys, *lines)
+    show(capsys, *lines)
     assert len(lines) == 11
 
 
@@ -193,7 +193,7 @@ def test_eight_ridges_for_little_more_than_one(capsys: pytest.CaptureFixture[str
     with one_blas_thread():  # and processor time, so that a busy machine does not disturb the ratio
         one = seconds(KernelZScoreLabeler(RIDGES[0], tolerance=1e-6).fit, gram, labels, clock=process_time)
         eight = seconds(KernelZScoreLabeler(RIDGES, tolerance=1e-6).fit, gram, labels, clock=process_time)
-    shown(capsys, f"one ridge {one:.2f} s, eight {eight:.2f} s: {eight / one:.2f} times")
+    show(capsys, f"one ridge {one:.2f} s, eight {eight:.2f} s: {eight / one:.2f} times")
     assert eight <= RIDGE_PRICE * one
 
 
@@ -221,7 +221,7 @@ def test_stream_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path, precisi
         gram.layout.n_tiles / n_blocks**2,
         *map(median, (products, passes)),
     )
-    shown(
+    show(
         capsys,
         f"{precision} precision, matrix of {size:.2f} GB: memmap product {size / product:.2f} GB/s; "
         f"conjugate gradients {size / per_pass:.2f} GB/s of the full matrix, {stored * size / per_pass:.2f} GB/s read, "
@@ -255,7 +255,7 @@ print(model.status_, model.iterations_, reads, 1024 * int(peak.split()[1]))
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     status, iterations, reads, peak = ran.stdout.split()
     size = 4 * (n_blocks * block_rows) ** 2
-    shown(capsys, f"Gram of {size / 1e9:.1f} GB: {iterations} iterations, peak memory {int(peak) / 1e6:.0f} MB")
+    show(capsys, f"Gram of {size / 1e9:.1f} GB: {iterations} iterations, peak memory {int(peak) / 1e6:.0f} MB")
     assert status == "converged"
     assert int(reads) == gram.layout.n_tiles
     assert size > 4e9

@@ -24,11 +24,11 @@ def test_closed_moments_are_those_of_all_paths_and_of_dynamic_programming(length
     assert_close(oracle.closed_covariance(rows, packed.starts, n_labels), C)
     assert_close(oracle.closed_excess(rows, statistics), b)
     model = ZScoreLabeler().fit(packed)  # the route to the sparse matrix of the learner
-    found = training_moments(feature_matrix(packed, n_features), packed.labels, packed.starts, n_labels)
-    assert_close(found.covariance, C)
-    assert_close(found.excess, b)
-    assert_close(found.loss_covariance, loss_covariance)
-    assert_close(found.loss_mean, loss_mean)
+    moments = training_moments(feature_matrix(packed, n_features), packed.labels, packed.starts, n_labels)
+    assert_close(moments.covariance, C)
+    assert_close(moments.excess, b)
+    assert_close(moments.loss_covariance, loss_covariance)
+    assert_close(moments.loss_mean, loss_mean)
     assert model.emission_.shape == (n_labels, n_features)
 
 

@@ -45,15 +45,15 @@ def test_all_shifts_from_one_krylov_space_equal_dense_solves(n_extra):
     matrix, right = gram(), sides()
     extra = sides(width=n_extra, seed=9) if n_extra else None
     counted = Counted(matrix)
-    found = block_conjugate_gradient(counted, right, SHIFTS, StoppingRule(1e-11), extra_columns=extra)
-    for shift, solution in zip(SHIFTS, found, strict=True):
+    solutions = block_conjugate_gradient(counted, right, SHIFTS, StoppingRule(1e-11), extra_columns=extra)
+    for shift, solution in zip(SHIFTS, solutions, strict=True):
         assert solution.status is Status.CONVERGED
         assert_close(solution.value, dense(matrix, shift, right))
         assert solution.worst <= 1e-10
     alone = Counted(matrix)
     block_conjugate_gradient(alone, right, [1e-3], StoppingRule(1e-11), extra_columns=extra)
     assert counted.calls == alone.calls, "many shifts take no more products than the hardest alone"
-    assert found[0].iterations < found[1].iterations
+    assert solutions[0].iterations < solutions[1].iterations
 
 
 def test_a_wider_block_takes_fewer_products():
@@ -68,8 +68,8 @@ def test_dependent_and_zero_right_hand_sides():
     right = sides(width=4)
     right[:, 2] = right[:, 0] - 2 * right[:, 1]
     right[:, 3] = 0
-    (found,) = block_conjugate_gradient(Counted(gram()), right, [0.1], StoppingRule(1e-12))
-    assert_close(found.value, dense(gram(), 0.1, right))
+    (solution,) = block_conjugate_gradient(Counted(gram()), right, [0.1], StoppingRule(1e-12))
+    assert_close(solution.value, dense(gram(), 0.1, right))
     (nothing,) = block_conjugate_gradient(Counted(gram()), np.zeros((60, 3)), [0.1])
     assert nothing.status is Status.CONVERGED
     assert not nothing.value.any()
@@ -79,10 +79,10 @@ def test_an_invariant_space_ends_the_iteration():
     matrix = np.diag([1.0, 2.0, 3.0, 4.0])
     counted = Counted(matrix)
     right = np.eye(4)[:, :2]
-    (found,) = block_conjugate_gradient(counted, right, stopping=StoppingRule(1e-15))
-    assert found.status is Status.CONVERGED
-    assert found.iterations <= 2
-    assert_close(found.value, right / np.array([1.0, 2.0]))
+    (solution,) = block_conjugate_gradient(counted, right, stopping=StoppingRule(1e-15))
+    assert solution.status is Status.CONVERGED
+    assert solution.iterations <= 2
+    assert_close(solution.value, right / np.array([1.0, 2.0]))
 
 
 def test_singular_but_consistent_gives_the_least_norm():
@@ -90,27 +90,27 @@ def test_singular_but_consistent_gives_the_least_norm():
     factor = random.normal(size=(30, 4))
     matrix = factor @ factor.T
     right = matrix @ random.normal(size=(30, 3))
-    (found,) = block_conjugate_gradient(Counted(matrix), right, stopping=StoppingRule(1e-12))
-    assert_close(found.value, np.linalg.pinv(matrix, hermitian=True, rcond=1e-10) @ right)
+    (solution,) = block_conjugate_gradient(Counted(matrix), right, stopping=StoppingRule(1e-12))
+    assert_close(solution.value, np.linalg.pinv(matrix, hermitian=True, rcond=1e-10) @ right)
 
 
 def test_many_columns_more_than_rows():
     matrix, right = gram(n=4), sides(n=4, width=9)
-    (found,) = block_conjugate_gradient(Counted(matrix), right, [0.2], StoppingRule(1e-12))
-    assert_close(found.value, dense(matrix, 0.2, right))
+    (solution,) = block_conjugate_gradient(Counted(matrix), right, [0.2], StoppingRule(1e-12))
+    assert_close(solution.value, dense(matrix, 0.2, right))
 
 
 def test_stops_at_the_limit_and_says_so():
-    (found,) = block_conjugate_gradient(Counted(gram()), sides(), [1e-6], StoppingRule(max_iterations=2))
-    assert found.status is Status.MAX_ITERATIONS
-    assert found.iterations == 2
-    missing = sides() - (gram() + 1e-6 * np.eye(60)) @ found.value
-    assert_close(found.residual, np.linalg.norm(missing, axis=0) / np.linalg.norm(sides(), axis=0))
+    (solution,) = block_conjugate_gradient(Counted(gram()), sides(), [1e-6], StoppingRule(max_iterations=2))
+    assert solution.status is Status.MAX_ITERATIONS
+    assert solution.iterations == 2
+    missing = sides() - (gram() + 1e-6 * np.eye(60)) @ solution.value
+    assert_close(solution.residual, np.linalg.norm(missing, axis=0) / np.linalg.norm(sides(), axis=0))
     with pytest.raises(
         ConvergenceError, match=r"^the test did not converge \(max_iterations after 2 .*; raise max_it"
     ) as error:
-        found.trusted("the test")
-    assert (error.value.status, error.value.iterations, error.value.residual) == ("max_iterations", 2, found.worst)
+        solution.trusted("the test")
+    assert (error.value.status, error.value.iterations, error.value.residual) == ("max_iterations", 2, solution.worst)
 
 
 def test_easy_shifts_converge_when_hard_ones_do_not():
@@ -122,22 +122,22 @@ def test_easy_shifts_converge_when_hard_ones_do_not():
 
 def test_an_indefinite_matrix_is_noticed():
     matrix = np.diag([1.0, 2.0, -3.0])
-    (found,) = block_conjugate_gradient(Counted(matrix), np.eye(3)[:, 2:], [0.5])
-    assert found.status is Status.NOT_POSITIVE_DEFINITE
-    assert "positive semidefinite" in found.status.advice
+    (solution,) = block_conjugate_gradient(Counted(matrix), np.eye(3)[:, 2:], [0.5])
+    assert solution.status is Status.NOT_POSITIVE_DEFINITE
+    assert "positive semidefinite" in solution.status.advice
 
 
 def test_inexact_products_are_noticed():
     """The recursion believes it has converged; the true residual knows better."""
     matrix, random = gram(), np.random.default_rng(3)
-    (found,) = block_conjugate_gradient(
+    (solution,) = block_conjugate_gradient(
         lambda block: matrix @ block + 1e-4 * random.normal(size=block.shape),
         sides(),
         [1.0],
         StoppingRule(1e-10),
     )
-    assert found.status is not Status.CONVERGED
-    assert found.worst > 1e-9
+    assert solution.status is not Status.CONVERGED
+    assert solution.worst > 1e-9
 
 
 def test_the_worst_column_decides():

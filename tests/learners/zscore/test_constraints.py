@@ -44,12 +44,12 @@ def separable(lengths, n_features, n_labels, seed=0):
 def differences(packed, rows):
     """phi(x, ybar) - phi(x, y) for every sequence and every wrong path, one per row."""
     n = len(packed.vocabulary.labels)
-    found = []
+    rows_of_counts = []
     for a, b in pairwise(packed.starts.tolist()):
         right = tuple(packed.labels[a:b].tolist())
         counts = count_features(rows[a:b], right, n)
-        found += [counts - count_features(rows[a:b], path, n) for path in all_paths(b - a, n) if path != right]
-    return np.array(found)
+        rows_of_counts += [counts - count_features(rows[a:b], path, n) for path in all_paths(b - a, n) if path != right]
+    return np.array(rows_of_counts)
 
 
 def penalised(packed, rows, ridges):
@@ -74,7 +74,7 @@ def test_the_optimum_under_all_label_paths(lengths, n_features, n_labels, ridges
     _, residual = nnls(active.T, C @ theta, maxiter=10000)
     assert residual < 1e-3 * np.linalg.norm(C @ theta)
     # and so no other feasible weights have a smaller objective; a generic solver finds the same
-    found = minimize(
+    generic = minimize(
         lambda theta: theta @ C @ theta / 2,
         theta * 1.5,
         jac=lambda theta: C @ theta,
@@ -82,9 +82,9 @@ def test_the_optimum_under_all_label_paths(lengths, n_features, n_labels, ridges
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-13},
     )
-    np.testing.assert_allclose(theta @ C @ theta / 2, found.fun, rtol=2e-3)
+    np.testing.assert_allclose(theta @ C @ theta / 2, generic.fun, rtol=2e-3)
     if min(ridges[0], 1.0 if ridges[1] is None else ridges[1]) > 1e-2:  # where the minimum is not flat
-        np.testing.assert_allclose(theta, found.x, atol=1e-3 * np.abs(theta).max())
+        np.testing.assert_allclose(theta, generic.x, atol=1e-3 * np.abs(theta).max())
 
 
 @pytest.mark.parametrize("margin", [0.1, 0.9, 1.0])
@@ -92,7 +92,7 @@ def test_the_training_set_is_labelled_right_where_the_plain_score_fails(margin):
     packed, _ = separable([6] * 12, 4, 3, seed=2)
     gold = [[f"L{code}" for code in packed.labels[a:b]] for a, b in pairwise(packed.starts.tolist())]
     plain = ZScoreLabeler().fit(packed)
-    wrong = sum(found != right for found, right in zip(plain.predict(packed), gold, strict=True))
+    wrong = sum(path != right for path, right in zip(plain.predict(packed), gold, strict=True))
     assert wrong > 0
     model = ZScoreLabeler(constraints="iterative", margin=margin).fit(packed)
     assert model.predict(packed) == gold
@@ -171,9 +171,9 @@ def test_random_labels_are_separable_or_refused_as_a_linear_program_says(seed):
         np.zeros(constraints.shape[1]), -constraints, -np.ones(len(constraints)), bounds=(None, None)
     ).success
     statistics = ChainStatistics(packed.labels, packed.starts, 2)
-    found = separate(feature_matrix(packed, 2), statistics, 1e-3, 1e-3, 1.0, 100)
-    assert found.outcome is (Outcome.SEPARATED if feasible else Outcome.NOT_SEPARABLE)
-    assert found.outcome.advice
+    separation = separate(feature_matrix(packed, 2), statistics, 1e-3, 1e-3, 1.0, 100)
+    assert separation.outcome is (Outcome.SEPARATED if feasible else Outcome.NOT_SEPARABLE)
+    assert separation.outcome.advice
 
 
 def test_rounds_have_an_end():

@@ -234,12 +234,12 @@ def test_state_and_parameters():
     assert clone(model).get_params() == model.get_params()
 
 
-def test_one_label_and_lonely_positions():
+def test_one_label_and_structures_of_one_position():
     one = KernelZScoreLabeler().fit(DenseGram(np.eye(3), [2, 1]), [["x", "x"], ["x"]])
     assert one.predict(DenseGram(np.eye(3), [2, 1], [3])) == [["x"] * 3]
-    lonely = KernelZScoreLabeler().fit(DenseGram(np.eye(3), [1, 1, 1]), [["x"], ["y"], ["x"]])
-    assert not lonely.transition_.any()
-    assert lonely.predict(DenseGram(np.eye(3), [1, 1, 1], [1, 1, 1])) == [["x"], ["y"], ["x"]]
+    single = KernelZScoreLabeler().fit(DenseGram(np.eye(3), [1, 1, 1]), [["x"], ["y"], ["x"]])
+    assert not single.transition_.any()
+    assert single.predict(DenseGram(np.eye(3), [1, 1, 1], [1, 1, 1])) == [["x"], ["y"], ["x"]]
 
 
 def test_a_stored_gram_gives_the_same_model(tmp_path):

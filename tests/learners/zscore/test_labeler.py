@@ -12,7 +12,7 @@ from zscore_samples import example, flat, packed_from
 
 from gramline.kernels.packing import MISSING, PackedSequences, PackedTrees, Vocabulary
 from gramline.learners.errors import ConvergenceError, LabelError, LearnerError, LearnerParameterError, NotFittedError
-from gramline.learners.zscore import emissions as zscore_explicit
+from gramline.learners.zscore import emissions
 from gramline.learners.zscore.labeler import ZScoreLabeler
 
 
@@ -126,7 +126,7 @@ def test_bad_input_is_refused(monkeypatch):
     trees = PackedTrees(packed.starts, packed.symbols, packed.features, packed.labels, packed.vocabulary)
     with pytest.raises(LearnerError, match="labels sequences, but the corpus holds trees"):
         ZScoreLabeler().fit(trees)
-    monkeypatch.setattr(zscore_explicit, "HEAD", 1)  # else it is a factorisation
+    monkeypatch.setattr(emissions, "HEAD", 1)  # else it is a factorisation
     with pytest.raises(ConvergenceError, match="the Z-score's emission system") as error:
         ZScoreLabeler(solver="cg", max_iterations=1).fit(example([9, 8], 6, 3)[0])
     assert (error.value.status, error.value.iterations) == ("max_iterations", 1)
@@ -138,8 +138,16 @@ def test_bad_input_is_refused(monkeypatch):
         model.score_paths(packed, [["L0"]])
     assert short.value.structure == 0
     large = packed_from(np.eye(3000), [3000], np.arange(3000) % 2, 2)
-    with pytest.raises(LearnerParameterError, match="6004 x 6004"):
+    with pytest.raises(LearnerParameterError, match="6004 x 6004") as dynamic:
         ZScoreLabeler(moments="dynamic").fit(large)
+    assert dynamic.value.key == "moments"
+    with pytest.raises(LearnerParameterError, match="6004 x 6004") as direct:
+        ZScoreLabeler(moments="sampled", solver="direct").fit(large)
+    assert (direct.value.key, direct.value.advice) == ("solver", "use a ridge above 0 and solver='cg'")
+    monkeypatch.setattr(emissions, "DENSE_LIMIT", 1)
+    with pytest.raises(LearnerParameterError, match="a direct solve would need a dense 3 x 3 matrix") as dense:
+        ZScoreLabeler(solver="direct").fit(example([9, 8], 3, 2)[0])
+    assert dense.value.key == "solver"
 
 
 def test_state_and_parameters():

@@ -10,7 +10,7 @@ from zscore_samples import enumerated, every_case, example, flat, packed_from, z
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.linear_algebra import refined_cholesky
 from gramline.learners.token_features import feature_matrix
-from gramline.learners.zscore import emissions as zscore_explicit
+from gramline.learners.zscore import emissions
 from gramline.learners.zscore.compressed_features import CompressedFeatures
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.learners.zscore.local_features import LocalFeatures
@@ -37,7 +37,7 @@ def test_reduced_solution_solves_the_full_normal_equations(lengths, n_features, 
 
 
 def test_a_feature_that_speaks_for_a_transition_leaves_the_least_norm():
-    """'has a predecessor' can stand for a column of transitions: the 2 x 2 system is singular without a ridge."""
+    """'has a predecessor' can replace a column of transitions: the 2 x 2 system is singular without a ridge."""
     lengths = [3, 4, 2]
     random = np.random.default_rng(4)
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -63,14 +63,14 @@ def test_a_small_singular_system_has_the_solution_of_least_norm():
         matrix = roots.T @ roots
         sides = matrix @ random.normal(size=(size, 1))
         expected = np.linalg.pinv(matrix, hermitian=True, rcond=1e-11) @ sides
-        np.testing.assert_allclose(zscore_explicit.solve_symmetric(matrix, sides, 0.0), expected, atol=1e-9)
+        np.testing.assert_allclose(emissions.solve_symmetric(matrix, sides, 0.0), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("head", [1, 3, 700])
 @pytest.mark.parametrize("values", ["ones", "mixed"])
 def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
     """Features that always occur together, rows seen before, features of one row and of none are solved as fewer."""
-    monkeypatch.setattr(zscore_explicit, "HEAD", head)
+    monkeypatch.setattr(emissions, "HEAD", head)
     random = np.random.default_rng(5)
     base = (random.random((6, 7)) < 0.5) * (1.0 if values == "ones" else random.integers(1, 3, size=(6, 7)))
     rows = base[random.integers(6, size=25)][:, [0, 1, 1, 2, 3, 3, 3, 4, 5, 6]]
@@ -93,9 +93,9 @@ def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
 @pytest.mark.parametrize("ridge", [1e-6, 1e-3, 0.5])
 def test_features_are_eliminated_where_they_are_local(monkeypatch, small, group, ridge):
     """Nearly all rows differ, most features are in two or three of them: the system is solved without those."""
-    monkeypatch.setattr(zscore_explicit, "FACTOR_SMALLEST", 0)
-    monkeypatch.setattr(zscore_explicit, "_iterated", None)
-    monkeypatch.setattr(zscore_explicit, "GROUP", group)
+    monkeypatch.setattr(emissions, "FACTOR_SMALLEST", 0)
+    monkeypatch.setattr(emissions, "_iterated", None)
+    monkeypatch.setattr(emissions, "GROUP", group)
     monkeypatch.setattr(refined_cholesky, "SMALL", small)
     random = np.random.default_rng(6)
     rows = (random.random((40, 50)) < np.geomspace(0.02, 0.5, 50)) * random.integers(1, 3, size=(40, 50)).astype(float)
@@ -126,7 +126,7 @@ def test_small_systems_keep_their_digits_at_any_ridge(ridge, shape):
 def test_where_rounding_forbids_a_factor_conjugate_gradients_go_on(monkeypatch):
     packed, _ = example([4, 3, 5], 3, 2)
     expected = flat(ZScoreLabeler(0.1, solver="cg").fit(packed))
-    monkeypatch.setattr(zscore_explicit, "solve_refined", lambda *_: None)
+    monkeypatch.setattr(emissions, "solve_refined", lambda *_: None)
     assert_close(flat(ZScoreLabeler(0.1).fit(packed)), expected)
 
 
@@ -139,13 +139,13 @@ def test_learners_with_one_ridge_share_a_solve(monkeypatch):
         for loss in ("none", "hamming")
     ]
     expected = [flat(ZScoreLabeler(**setting).fit(packed)) for setting in settings]
-    solve, ridges = zscore_explicit.EmissionSystem.solve, []
+    solve, ridges = emissions.EmissionSystem.solve, []
 
     def counted(self, ridge, *rest):
         ridges.append(ridge)
         return solve(self, ridge, *rest)
 
-    monkeypatch.setattr(zscore_explicit.EmissionSystem, "solve", counted)
+    monkeypatch.setattr(emissions.EmissionSystem, "solve", counted)
     learners = [ZScoreLabeler(**setting) for setting in settings]
     ZScoreLabeler.fit_many(learners, packed)
     assert ridges == [0.1, 0.5]
@@ -209,7 +209,7 @@ def test_hamming_version_is_the_quadratic_program(lengths, n_features, n_labels,
     def objective(theta: np.ndarray) -> float:
         return float(theta @ penalised @ theta / 2 + theta @ c + loss_variance / 2)
 
-    found = minimize(  # a generic solver: its line search may give up near the optimum, its value is there all the same
+    generic = minimize(  # its line search may give up near the optimum; its value is close all the same
         objective,
         np.zeros(len(b)),
         jac=lambda theta: penalised @ theta + c,
@@ -217,13 +217,13 @@ def test_hamming_version_is_the_quadratic_program(lengths, n_features, n_labels,
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-12},
     )
-    np.testing.assert_allclose(objective(theta), found.fun, rtol=1e-6)
+    np.testing.assert_allclose(objective(theta), generic.fun, rtol=1e-6)
 
 
 @every_case
 @pytest.mark.parametrize("head", [0, 1, 700])
 def test_all_routes_agree(lengths, n_features, n_labels, head, monkeypatch):
-    monkeypatch.setattr(zscore_explicit, "HEAD", head)  # all by conjugate gradients, all but one column, or none
+    monkeypatch.setattr(emissions, "HEAD", head)  # all by conjugate gradients, all but one column, or none
     packed, _ = example(lengths, n_features, n_labels)
     for loss in ("none", "hamming"):
         models = [
