@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,16 +111,12 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
     Example:
       gramline cache verify 3241 --repair
     """
-    from gramline.pipeline.gram.verify import verify_gram
-
     opened = _open(folder)
     results: list[dict[str, Any]] = []
     for entry in [opened.entry(name)] if name else opened.entries():
-        if entry.status() is None:
-            results.append({"name": entry.name, "is_good": False, "bad": ["the store cannot be opened"]})
-            continue
-        report = verify_gram(entry.store, repair=repair)
-        results.append({"name": entry.name, "is_good": report.is_good} | asdict(report))
+        report = entry.verify(repair=repair)
+        unreadable = {"is_good": False, "bad": ["the store cannot be opened"]}
+        results.append({"name": entry.name} | (unreadable if report is None else report.to_dict()))
     bad = [result for result in results if not result["is_good"]]
     if as_json:
         say_json({"cache": folder, "entries": results})
@@ -192,19 +186,8 @@ def _open(folder: str) -> GramCache:
 def _described(entry: Entry) -> dict[str, Any]:
     from gramline.kernels.descriptions import describe
 
-    status = entry.status()
-    return {
-        "name": entry.name,
-        "store": entry.store,
-        "bytes": entry.bytes,
-        "unused_seconds": max(0.0, time.time() - entry.last_used),
-        "in_use": entry.is_in_use(),
-        "made": entry.made,
-        "kernel": None if status is None else status.kernel,
-        "kernel_text": None if status is None else describe(status.kernel),
-        "tiles": None if status is None else status.n_tiles,
-        "present": None if status is None else status.n_present,
-    }
+    described = entry.to_dict()
+    return described | {"kernel_text": None if described["kernel"] is None else describe(described["kernel"])}
 
 
 def _tiles(found: dict[str, Any]) -> str:

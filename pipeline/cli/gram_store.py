@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -30,7 +29,7 @@ def status(store: str, as_json: bool) -> None:
     found = StoredGram.open(store).status()
     form = "symmetric" if found.is_symmetric else "between two corpora"
     if as_json:
-        say_json(asdict(found) | {"is_complete": found.is_complete})
+        say_json(found.to_dict())
         return
     say_pairs(
         {
@@ -68,7 +67,7 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
     with executor_from(Job(), **options) as executor, progress_shown(as_json) as listener:
         report = verify_gram(store, executor=executor, repair=repair, progress=listener)
     if as_json:
-        say_json(asdict(report) | {"is_good": report.is_good, "path": store})
+        say_json(report.to_dict() | {"path": store})
     elif report.is_good:
         repaired = f", {count(report.n_repaired, 'tile')} computed again" if report.n_repaired else ""
         good = "its only tile is" if report.n_tiles == 1 else f"all {report.n_tiles:,} tiles are"

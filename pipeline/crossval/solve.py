@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_p
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.errors import PlanError, RunError, named_line
 from gramline.pipeline.events import Event, Listener, TileDone, TileReport
-from gramline.pipeline.executors.base import FINAL, Executor, closing_early
+from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store
 from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.plan import megabytes
@@ -194,7 +194,7 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
     running.progress.training(tasks[0].learner, len(tasks))
     begin = time.perf_counter()
     failed: list[BaseException | None] = []
-    with closing_early(running.executor().run(solve_problem, tasks)) as outcomes:
+    with closing(running.executor().run(solve_problem, tasks)) as outcomes:
         for outcome in outcomes:
             if isinstance(outcome.error, FINAL):
                 raise outcome.error

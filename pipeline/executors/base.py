@@ -5,8 +5,7 @@ One try of one task is the same on every executor: `attempt` says what may be tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -40,24 +39,13 @@ class Executor(Protocol):
 
     def run(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
-    ) -> Iterator[Outcome[Task, Result]]:
+    ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task, as they complete; a failing task yields its error and stops no other.
 
-        Tasks are drawn lazily, a few per thread ahead. Closing the iterator early abandons what has not started.
-        Raises ClusterError when the cluster itself is lost.
+        Tasks are drawn lazily, a few per thread ahead. Closing the generator (`contextlib.closing`) abandons what has
+        not started. Raises ClusterError when the cluster itself is lost.
         """
         ...
-
-
-@contextmanager
-def closing_early(outcomes: Iterator[Outcome[Task, Result]]) -> Iterator[Iterator[Outcome[Task, Result]]]:
-    """Close the executor's generator at once when the loop is left early: what has not started is abandoned."""
-    try:
-        yield outcomes
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
-            close()
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,28 @@ def connect(
 ) -> Client:
     """A Dask client: of the scheduler at `address`, or of a local cluster of processes that ends with the client.
 
-    Local: `workers` processes (one per core by default) of `threads` threads and `memory_limit` each ("2GiB"; a fair
-    share by default), all on loopback. Every worker imports the script that starts it, so a script calls this below
-    `if __name__ == "__main__":`. Raises ClusterError within seconds when nobody answers at `address`, and
-    InputError for a cluster that talks in plain text over a network unless `insecure_plain_text` (whoever reaches
-    its ports runs code as you).
+    Every worker imports the script that starts it, so a script calls this below `if __name__ == "__main__":`.
+
+    Parameters
+    ----------
+    address : tls://host:8786 or tcp://host:8786; None starts a cluster on loopback
+    workers, threads : local processes (one per core by default) and threads of each
+    memory_limit : of each process ("2GiB"); a fair share by default
+    tls_ca, tls_cert, tls_key : files of a tls:// address
+    timeout : seconds; ClusterError when nobody answers within them
+    dashboard : show the dashboard of Dask, which needs bokeh
+    insecure_plain_text : allow a cluster without TLS on a network: whoever reaches its ports runs code as you
+
+    Returns
+    -------
+    distributed.Client, a context manager
+
+    A build on a local cluster is `with connect(workers=4) as client: build_gram(kernel, corpus, path, client=client)`.
+
+    >>> from gramline.pipeline import connect
+    >>> connect("tcp://192.0.2.1:8786")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    gramline.pipeline.errors.InputError: the Dask scheduler at tcp://192.0.2.1:8786 is not encrypted ...
     """
     if address is not None:
         return _connect_to(address, security_for(address, tls_ca, tls_cert, tls_key), timeout, insecure_plain_text)

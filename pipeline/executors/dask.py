@@ -11,7 +11,7 @@ at (a lost scheduler shows as futures that are "cancelled", never as an exceptio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -66,7 +66,7 @@ class DaskExecutor:
 
     def run(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
-    ) -> Iterator[Outcome[Task, Result]]:
+    ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`. `function` must be importable on the workers."""
         submit = partial(self._submit, partial(attempt, function), getattr(function, "__name__", "task"), retries)
         flight: _Flight[Task] = _Flight(submit, _WorkerWatch(self._threads_now, self._patience, self._address))

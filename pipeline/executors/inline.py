@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
@@ -26,7 +26,7 @@ class InlineExecutor:
 
     def run(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
-    ) -> Iterator[Outcome[Task, Result]]:
+    ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`."""
         if self._n_threads == 1:
             for task in tasks:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.labels import first_unknown_label
@@ -37,9 +38,27 @@ def append_gram(
     retries: int = 2,
     progress: Listener = silent,
 ) -> StoredGram:
-    """The symmetric Gram matrix at `path` with the structures of `corpus` after its own.
+    """The symmetric Gram matrix at `path` with the structures of `corpus` after its own; only new tiles are computed.
 
     Appending the corpus that was appended last only completes it, so an interrupted append is simply run again.
+
+    Parameters
+    ----------
+    path : of a symmetric store; a kernel with an EmpiricalPrior is refused, all its tiles would change
+    corpus : further structures, whose labels the store must know
+    client, executor, limit_bytes, retries, progress : as for `build_gram`
+
+    Returns
+    -------
+    StoredGram of shape (n + m, n + m): the n rows that were there, and the m of `corpus`
+
+    >>> import tempfile
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.pipeline import Corpus, append_gram, build_gram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = build_gram(SequenceLabeling(), Corpus.from_sequences([["a", "b"]]), f"{folder}/a.gram.zarr")
+    ...     append_gram(f"{folder}/a.gram.zarr", Corpus.from_sequences([["b"]])).shape
+    (3, 3)
     """
     url = absolute(path)
     with _one_at_a_time(TileStore(url).url):
@@ -95,7 +114,7 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
     if not store.layout.is_symmetric:
         advice = "only a symmetric one can be appended to"
         raise StoreError(f"{store.url} is a Gram matrix between two corpora", advice=advice)
-    if isinstance(getattr(kernel, "prior", None), EmpiricalPrior):
+    if isinstance(kernel, PositionLabeling) and isinstance(kernel.prior, EmpiricalPrior):
         raise StoreError(
             f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile",
             advice="rebuild the whole corpus",

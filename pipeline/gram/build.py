@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,7 +17,7 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
-from gramline.pipeline.executors.base import FINAL, Executor, Outcome, closing_early
+from gramline.pipeline.executors.base import FINAL, Executor, Outcome
 from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
 from gramline.pipeline.gram.spec import GramSpec
@@ -78,9 +79,9 @@ def build_gram(
     >>> corpus = Corpus.from_sequences([["a", "b"], ["b"]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     build_gram(SequenceLabeling(c=0.5), corpus, f"{folder}/a.gram.zarr").to_numpy()
-    array([[2.25, 0.  , 0.  ],
-           [0.  , 2.25, 1.5 ],
-           [0.  , 1.5 , 1.  ]])
+    array([[0.3125, 0.    , 0.    ],
+           [0.    , 0.3125, 0.25  ],
+           [0.    , 0.25  , 0.25  ]])
     """
     build = GramBuild(kernel, corpus, path, StoreChoices(dtype, block_rows, compression), other=other)
     runner = choose_executor(client, executor)
@@ -257,7 +258,7 @@ def compute_missing(
     progress(BuildStarted(store.url, plan.n_tiles, plan.n_present, plan.tile_bytes, plan.cells, n_threads))
     failed: list[Outcome[TileTask, Any]] = []
     n_done, tile_seconds = 0, 0.0
-    with one_blas_thread(), closing_early(executor.run(compute_tile, plan.tasks, retries=retries)) as outcomes:
+    with one_blas_thread(), closing(executor.run(compute_tile, plan.tasks, retries=retries)) as outcomes:
         for outcome in outcomes:
             if isinstance(outcome.error, FINAL):
                 raise outcome.error

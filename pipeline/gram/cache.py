@@ -29,6 +29,7 @@ from gramline.pipeline.gram.build import DEFAULT, StoreChoices, create_or_open
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
+from gramline.pipeline.gram.verify import VerifyReport, verify_gram
 
 STORE, MADE, USED, LOCK, BUILDING = "gram.zarr", "made.json", "used", "lock", "building"
 
@@ -75,6 +76,25 @@ class Entry:
             return StoredGram.open(self.store).status()
         except StoreError:
             return None
+
+    def verify(self, *, repair: bool = False) -> VerifyReport | None:
+        """What `verify_gram` reports of the store; None when it cannot be opened."""
+        return None if self.status() is None else verify_gram(self.store, repair=repair)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known of it without reading a tile; the values of a store that cannot be opened are None."""
+        status = self.status()
+        return {
+            "name": self.name,
+            "store": self.store,
+            "bytes": self.bytes,
+            "unused_seconds": max(0.0, time.time() - self.last_used),
+            "in_use": self.is_in_use(),
+            "made": self.made,
+            "kernel": None if status is None else status.kernel,
+            "tiles": None if status is None else status.n_tiles,
+            "present": None if status is None else status.n_present,
+        }
 
     def is_in_use(self) -> bool:
         lock = FileLock.acquire(self.folder / LOCK, wait=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -24,7 +25,7 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
 from gramline.pipeline.errors import ClusterError, RunError
-from gramline.pipeline.executors.base import Executor, closing_early
+from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.cholesky_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
 from gramline.pipeline.gram.store import TileStore
@@ -162,7 +163,7 @@ def _factor(task: FactorTask, tiles: FactorTiles, executor: Executor) -> None:
 def _run(
     executor: Executor, function: Callable[[FactorTask], Result], tasks: Iterable[FactorTask]
 ) -> Iterator[tuple[FactorTask, Result]]:
-    with one_blas_thread(), closing_early(executor.run(function, tasks)) as outcomes:
+    with one_blas_thread(), closing(executor.run(function, tasks)) as outcomes:
         for outcome in outcomes:
             if isinstance(outcome.error, (LearnerError, ClusterError)):
                 raise outcome.error

@@ -24,7 +24,22 @@ from gramline.pipeline.storage.writer import GroupWriter, exists_already
 def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write the Gram matrix at `path` to `target`, a .npy file or a .zarr array; it appears whole or not at all.
 
-    `overwrite` replaces an earlier export: a .zarr array that bears its mark, or any .npy file, which cannot bear one.
+    Parameters
+    ----------
+    path : of a store that is complete
+    target : the file or array of shape (n_rows, n_columns), mirrored and without padding, in the dtype of the store
+    overwrite : replace an earlier export: a .zarr array that bears its mark, or any .npy file, which cannot bear one
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.pipeline import Corpus, build_gram, export_gram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = build_gram(SequenceLabeling(c=1.0), Corpus.from_sequences([["a"], ["a"]]), f"{folder}/a.gram.zarr")
+    ...     export_gram(f"{folder}/a.gram.zarr", f"{folder}/a.npy")
+    ...     np.load(f"{folder}/a.npy")
+    array([[1., 1.],
+           [1., 1.]])
     """
     gram, url = StoredGram.open(path), absolute(target)
     check_target(gram.path, url, overwrite=overwrite)

@@ -7,6 +7,7 @@ the group ends in .partial: what a killed program leaves of it is swept with all
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.errors import RunError
-from gramline.pipeline.executors.base import Executor, closing_early
+from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.product import TileProduct
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stream import Key, TileReader
@@ -63,7 +64,7 @@ def spread_product(
         tasks = [
             ProductTask(store.url, store.identity, scratch, part, group, transpose) for part, group in enumerate(groups)
         ]
-        with closing_early(executor.run(multiply_tiles, tasks)) as outcomes:
+        with closing(executor.run(multiply_tiles, tasks)) as outcomes:
             for outcome in outcomes:
                 if outcome.error is not None:
                     raise outcome.error

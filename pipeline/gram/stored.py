@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from threading import Event, Thread
@@ -57,6 +57,9 @@ class GramStatus:
     def is_complete(self) -> bool:
         return self.n_present == self.n_tiles
 
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"is_complete": self.is_complete}
+
     def require_complete(self) -> None:
         """Before something reads all of it: better now than in the middle."""
         if not self.is_complete:
@@ -67,11 +70,27 @@ class GramStatus:
 
 
 class StoredGram:
-    """A `GramOperator` over a store. Rows and columns are positions (or structures) in corpus order.
+    """G[s, t] = k(x_s, x_t) in a store, as the `GramOperator` that learners work with; tiles are streamed.
 
-    `executor` (in this process unless set to a Dask one) runs what is too much for one process: products with many
-    tiles, and Cholesky factors of more than `factor_limit` bytes, made by tiles in a scratch group beside the store.
-    Operators may cache the rows that a smaller factor needs for as long as the factorisation takes (`dense`).
+    Rows and columns are positions (or structures) in corpus order. `build_gram` and `StoredGram.open(path)` make one.
+    It may cache the rows that a smaller factor needs for as long as the factorisation takes (`dense`).
+
+    Attributes
+    ----------
+    shape : (n_rows, n_columns)
+    executor : runs what is too much for one process (this process unless set to a Dask one): products with many tiles,
+        and Cholesky factors of more than `factor_limit` bytes, made by tiles in a scratch group beside the store
+    kernel, layout, dtype, labels : of the matrix; `row_corpus` and `col_corpus` are its packed corpora
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.pipeline import Corpus, StoredGram, build_gram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = build_gram(SequenceLabeling(c=1.0), Corpus.from_sequences([["a"], ["a"]]), f"{folder}/a.gram.zarr")
+    ...     StoredGram.open(f"{folder}/a.gram.zarr").matmul(np.ones((2, 1)))
+    array([[2.],
+           [2.]])
     """
 
     def __init__(self, store: TileStore) -> None:

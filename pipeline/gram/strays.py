@@ -19,7 +19,7 @@ from pathlib import Path
 from gramline.pipeline.errors import StoreChangedError
 from gramline.pipeline.storage.documents import shared_bucket
 from gramline.pipeline.storage.groups import Group, is_local, local_path, open_group, read_attributes, write_attributes
-from gramline.pipeline.storage.object_store import dated_keys, delete, folders, remote_errors, storage_errors
+from gramline.pipeline.storage.object_store import REMOTE_ERRORS, dated_keys, delete, folders, storage_errors
 
 STRAY_SECONDS = 3600.0  # a temporary file this old belongs to nobody any more
 SEGMENTS = "rows/"
@@ -39,12 +39,12 @@ def segment_named(url: str, group: Group, own: str) -> Iterator[None]:
     try:
         yield
     except StoreChangedError:
-        with suppress(*remote_errors()):  # the refusal is what the user must read
+        with suppress(*REMOTE_ERRORS):  # the refusal is what the user must read
             if own in _named(url):
                 return
             _remove(group, [own])
         raise
-    with suppress(*remote_errors()):  # strays only take space; the append is done
+    with suppress(*REMOTE_ERRORS):  # strays only take space; the append is done
         _remove(group, _old(group, set(before) & set(_unnamed(url, group)), STRAY_SECONDS))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.errors import RunError, TileCorruptError, named_line
 from gramline.pipeline.events import Listener, TileChecked, silent
-from gramline.pipeline.executors.base import FINAL, Executor, closing_early
+from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import choose_executor, compute_missing, plan_store
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.gram.store import TileStore, absolute
@@ -48,6 +49,9 @@ class VerifyReport:
         """True when the store is whole now."""
         return len(self.bad) == self.n_repaired
 
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"is_good": self.is_good}
+
 
 def verify_gram(
     path: str | os.PathLike[str],
@@ -57,9 +61,27 @@ def verify_gram(
     repair: bool = False,
     progress: Listener = silent,
 ) -> VerifyReport:
-    """Check every tile; with `repair`, compute the bad ones again and remove what killed writers left.
+    """Read every tile and compute a few of its values again; with `repair`, also the bad tiles.
 
-    The corpora are read first: a store whose corpus is damaged cannot be mended, only built anew.
+    The corpora are read first: a store whose corpus is damaged cannot be repaired, only rebuilt.
+
+    Parameters
+    ----------
+    path : of a store
+    client, executor, progress : as for `build_gram`
+    repair : compute bad tiles again, and remove what killed writers left
+
+    Returns
+    -------
+    VerifyReport: `is_good`, the `bad` tiles with what is wrong with them, and how many were repaired
+
+    >>> import tempfile
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.pipeline import Corpus, build_gram, verify_gram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = build_gram(SequenceLabeling(), Corpus.from_sequences([["a", "b"]]), f"{folder}/a.gram.zarr")
+    ...     verify_gram(f"{folder}/a.gram.zarr")
+    VerifyReport(n_tiles=1, bad=(), n_repaired=0, n_strays=0)
     """
     store = TileStore(absolute(path))
     for block in range(store.layout.rows.n_blocks):
@@ -80,7 +102,7 @@ def verify_gram(
 
 def _check_all(store: TileStore, executor: Executor, progress: Listener) -> Iterator[TileCheck]:
     plan = plan_store(store, present=())
-    with closing_early(executor.run(check_tile, plan.tasks)) as outcomes:
+    with closing(executor.run(check_tile, plan.tasks)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
             if isinstance(outcome.error, FINAL):
                 raise outcome.error

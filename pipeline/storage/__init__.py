@@ -1,1 +1,1 @@
-"""Arrays on disk and in object stores: knows no structure; the only place that imports zarr."""
+"""Arrays on disk and in object stores; the only place that imports zarr. docs/storage.md says what it promises."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from zarr.storage import ObjectStore
+
 from gramline.pipeline.errors import StoreChangedError, StoreError
 from gramline.pipeline.storage.object_store import update_document
 from gramline.pipeline.storage.places import is_local, local_path
@@ -23,7 +25,8 @@ REVISION = "revision"  # the attribute that counts changes, in object stores
 
 def shared_bucket(node: Any) -> Any:
     """The object store that a Zarr group or array is in, where others may write at any time; None in other places."""
-    return getattr(node.store_path.store, "store", None)
+    store = node.store_path.store
+    return store.store if isinstance(store, ObjectStore) else None
 
 
 def write_attributes(node: Any, attributes: Mapping[str, Any]) -> None:

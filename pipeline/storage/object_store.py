@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,6 +18,28 @@ from urllib.parse import urlsplit
 
 from gramline.pipeline.errors import InputError, RunError, StorageUnavailableError, StoreError, first_line
 from gramline.pipeline.files import ADVICE
+
+REMOTE_ERRORS: tuple[type[Exception], ...] = ()  # what an object store raises when it refuses or fails,
+PASSING: tuple[type[Exception], ...] = ()  # when the next try may go well,
+DENIED: tuple[type[Exception], ...] = ()  # and when the credentials are not enough
+try:
+    import obstore
+    import obstore.store
+    from obstore.exceptions import (
+        AlreadyExistsError,
+        BaseError,
+        GenericError,
+        NotFoundError,
+        NotSupportedError,
+        PermissionDeniedError,
+        PreconditionError,
+        UnauthenticatedError,
+    )
+except ImportError:  # only who has the extra `s3` uses object stores
+    obstore = None  # type: ignore[assignment]
+else:
+    REMOTE_ERRORS, PASSING, DENIED = (BaseError,), (GenericError,), (PermissionDeniedError, UnauthenticatedError)
+STORAGE_ERRORS: tuple[type[Exception], ...] = (OSError, *REMOTE_ERRORS)
 
 # Obstore's own defaults ride out a few seconds; a server that restarts takes longer. 5xx, timeouts and connections
 # that were cut are tried again after 0.1, 0.2, 0.4, ... seconds, at most 15 apart.
@@ -48,12 +69,10 @@ def refuse_secrets(url: str) -> None:
 def open_bucket(url: str) -> Any:
     """The obstore store of everything below `url`, with retries; credentials are those of this very process."""
     refuse_secrets(url)
+    if obstore is None:
+        raise StoreError(f"{url} needs the package obstore", advice="install gramline[s3]")
     try:
-        from obstore.store import from_url
-    except ImportError:
-        raise StoreError(f"{url} needs the package obstore", advice="install gramline[s3]") from None
-    try:
-        opener: Any = from_url  # its overloads tell apart kinds of stores, which a url in a variable cannot
+        opener: Any = obstore.store.from_url  # its overloads tell apart kinds of stores, a url in a variable cannot
         return opener(url, client_options=_client_options(), retry_config=RETRIES)
     except Exception as error:  # noqa: BLE001 - obstore has one exception class per kind of refusal
         reason = first_line(error)
@@ -72,36 +91,26 @@ def _client_options() -> dict[str, Any]:
 
 def sized_keys(bucket: Any, prefix: str) -> Iterator[tuple[str, int]]:
     """Every key below a prefix with its size; a thousand per request."""
-    import obstore
-
     for page in obstore.list(bucket, prefix):
         yield from ((item["path"], item["size"]) for item in page)
 
 
 def dated_keys(bucket: Any, prefix: str) -> Iterator[tuple[str, float]]:
     """Every key below a prefix with the time it was written, in seconds."""
-    import obstore
-
     for page in obstore.list(bucket, prefix):
         yield from ((item["path"], item["last_modified"].timestamp()) for item in page)
 
 
 def folders(bucket: Any, prefix: str) -> list[str]:
     """The folders right below a prefix, without what is in them."""
-    import obstore
-
     return [folder.rstrip("/") for folder in obstore.list_with_delimiter(bucket, prefix)["common_prefixes"]]
 
 
 def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> bool:
     """Store an object whole; with `only_new`, False when there is one already and it stays."""
-    import obstore
-
     if not only_new:
         obstore.put(bucket, key, content)
         return True
-    from obstore.exceptions import AlreadyExistsError, NotSupportedError
-
     try:
         obstore.put(bucket, key, content, mode="create", use_multipart=False)
     except AlreadyExistsError:
@@ -113,8 +122,6 @@ def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> boo
 
 def update_document(bucket: Any, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Replace a JSON document by `change` of what it holds; when somebody else was faster, of what they wrote."""
-    import obstore
-
     while True:
         found = obstore.get(bucket, key)
         document = json.loads(bytes(found.bytes()))
@@ -129,9 +136,6 @@ def _put_over(bucket: Any, key: str, content: bytes, version: Any) -> bool:
 
     Also when the answer to the first try was lost: then the other one is our own.
     """
-    import obstore
-    from obstore.exceptions import NotSupportedError, PreconditionError
-
     try:
         obstore.put(bucket, key, content, mode=version, use_multipart=False)
     except PreconditionError:
@@ -155,9 +159,6 @@ def is_group(bucket: Any, key: str) -> bool:
 
 def _listed_document(bucket: Any, key: str) -> dict[str, Any] | None:
     """A JSON document; None when it is denied or damaged, but there: nobody's to replace."""
-    import obstore
-    from obstore.exceptions import NotFoundError
-
     try:
         content = json.loads(bytes(obstore.get(bucket, key).bytes()))
     except (FileNotFoundError, NotFoundError, ValueError):
@@ -167,24 +168,8 @@ def _listed_document(bucket: Any, key: str) -> dict[str, Any] | None:
 
 def delete(bucket: Any, keys: list[str]) -> None:
     """Remove objects, those that are there."""
-    import obstore
-
     if keys:
         obstore.delete(bucket, keys)
-
-
-def remote_errors() -> tuple[type[Exception], ...]:
-    """What an object store raises when it refuses; nothing where none is in use."""
-    exceptions = sys.modules.get("obstore.exceptions")
-    return (exceptions.BaseError,) if exceptions else ()
-
-
-def _is_passing(error: Exception) -> bool:
-    """True for what may be gone at the next try: the network, a server that fails; False for a refusal."""
-    exceptions = sys.modules.get("obstore.exceptions")
-    if exceptions is None or not isinstance(error, exceptions.GenericError):
-        return False
-    return not _is_missing_bucket(error)
 
 
 def _is_missing_bucket(error: Exception) -> bool:
@@ -196,7 +181,7 @@ def storage_error(url: str, error: Exception) -> InputError | RunError:
     """A refusal of the operating system or of an object store in one sentence; what may pass is a RunError."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"no space left on the device while writing {url}", advice=ADVICE[error.errno])
-    if _is_passing(error):
+    if isinstance(error, PASSING) and not _is_missing_bucket(error):
         return StorageUnavailableError(
             f"the object store of {url} did not answer as it should, also when asked again ({first_line(error)})",
             advice="what was finished is kept, run it again to go on",
@@ -212,12 +197,10 @@ def storage_error(url: str, error: Exception) -> InputError | RunError:
 
 def refusal_number(error: BaseException | None) -> int:
     """The system's number of the refusal below an error, EACCES where an object store denied access; 0 for others."""
-    exceptions = sys.modules.get("obstore.exceptions")
-    denials = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) if exceptions else ()
     while error is not None:
         if isinstance(error, OSError) and error.errno:
             return error.errno
-        if isinstance(error, denials):
+        if isinstance(error, DENIED):
             return errno.EACCES
         error = error.__cause__
     return 0
@@ -228,7 +211,5 @@ def storage_errors(url: str) -> Iterator[None]:
     """What the operating system or an object store refuses inside the block is raised as one sentence about `url`."""
     try:
         yield
-    except Exception as error:
-        if isinstance(error, (OSError, *remote_errors())):
-            raise storage_error(url, error) from error
-        raise
+    except STORAGE_ERRORS as error:
+        raise storage_error(url, error) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import LocalStore, MemoryStore, ObjectStore
 
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.storage.object_store import open_bucket
@@ -88,11 +88,8 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
         return FolderStore(local_path(url), read_only=read_only)
     if is_in_memory(url):
         return _MEMORY.setdefault(url, MemoryStore())
-    bucket = open_bucket(url)
-    from zarr.storage import ObjectStore  # needs obstore
-
     # Made where it is used and never sent anywhere: it holds the credentials of this process.
-    return ObjectStore(bucket, read_only=read_only)
+    return ObjectStore(open_bucket(url), read_only=read_only)
 
 
 async def wait_for_writes() -> None:

@@ -24,10 +24,11 @@ from gramline.pipeline.storage.groups import (
     open_array,
     open_group,
 )
-from gramline.pipeline.storage.object_store import remote_errors
+from gramline.pipeline.storage.object_store import STORAGE_ERRORS
 from gramline.pipeline.storage.places import require_inside
 
 PIECE_BYTES = 1 << 20  # read at a time
+UNREADABLE: tuple[type[Exception], ...] = (ValueError, RuntimeError, *STORAGE_ERRORS)  # what Zarr raises at a chunk
 CHECKSUM_BYTES = 4  # what crc32c appends to a chunk
 
 
@@ -85,9 +86,7 @@ class TileArray:
             return self._read_plain(self._folder / str(i) / str(j), buffer)
         try:
             tile = np.asarray(self._array.get_block_selection((i, j)))
-        except Exception as error:
-            if not isinstance(error, (ValueError, RuntimeError, OSError, *remote_errors())):
-                raise
+        except UNREADABLE as error:
             raise ChunkError(first_line(error)) from None
         if np.isnan(tile[0, 0]):
             raise ChunkError("it is missing")

@@ -21,14 +21,8 @@ WITHOUT_EXAMPLE = {
     "gramline.pipeline.KernelLabeler",
     "gramline.pipeline.Model",
     "gramline.pipeline.Ranker",
-    "gramline.pipeline.StoredGram",
-    "gramline.pipeline.append_gram",
-    "gramline.pipeline.build_gram",
-    "gramline.pipeline.connect",
     "gramline.pipeline.cross_validate",
-    "gramline.pipeline.export_gram",
     "gramline.pipeline.fit_ranker",
-    "gramline.pipeline.verify_gram",
 }
 
 

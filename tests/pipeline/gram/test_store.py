@@ -20,6 +20,7 @@ from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptE
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.strays import STRAY_SECONDS, sweep_partial
+from gramline.pipeline.storage import object_store
 
 
 def create(
@@ -226,9 +227,7 @@ def test_bad_choices_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_an_object_store_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    monkeypatch.setattr(object_store, "obstore", None)
     with pytest.raises(StoreError, match=r"needs the package obstore; install gramline\[s3\]"):
         TileStore("s3://bucket/a.zarr")
 
