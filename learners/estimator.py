@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.learners.arrays import Indices
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 
 
@@ -129,7 +130,7 @@ class Learner(Estimator):
         needed: NDArray[np.bool_] = np.logical_or.reduce(masks)
         return needed
 
-    def restricted(self, rows: NDArray[np.integer]) -> Self:
+    def restricted(self, rows: Indices) -> Self:
         """The same fitted learner on a subset of its training rows; the rest must not be support."""
         self.require_fitted()
         reduced = self.fresh()

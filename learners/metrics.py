@@ -105,8 +105,19 @@ class Evaluation:
 def evaluate(gold: Labels, predicted: Labels, *, dummy: str | None = "O") -> Evaluation:
     """Compare predicted with gold labels, one sequence per structure.
 
-    `dummy` is the label of positions that carry nothing: it counts for accuracy, but not for precision, recall and
-    F1. None: every label counts.
+    Parameters
+    ----------
+    gold : the right labels; a position (or a whole structure) without one is None and is not counted
+    predicted : one label for every position with a gold label
+    dummy : the label of positions that carry nothing: it counts for accuracy, but not for precision, recall and F1;
+        None when every label counts
+
+    Examples
+    --------
+    >>> from gramline.learners import evaluate
+    >>> result = evaluate([["B-PER", "I-PER", "O"]], [["B-PER", "O", "O"]])
+    >>> result.n_wrong, result.tokens.precision, result.tokens.recall, result.spans.f1
+    (1, 1.0, 0.5, 0.0)
     """
     pairs = _paired(gold, predicted)
     flat = [(right, guess) for structure in pairs for right, guess in structure if right is not None]

@@ -9,7 +9,7 @@ from gramline.learners.arrays import Floats
 TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
 
 
-def size_column(sizes: Floats) -> Floats:
+def magnitude_probe(sizes: Floats) -> Floats:
     """A column c, shape (n_rows,), for which |G^T c| has the order of the sums of |G| * sizes.
 
     `sizes` themselves would do for a Gram without negative entries. Where positive and negative entries cancel exactly,

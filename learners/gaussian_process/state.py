@@ -76,7 +76,7 @@ class FittedLabeler(GramLearner):
         self.require_fitted()
         return self.landmark_order_ > 0 if self.is_low_rank else np.asarray(self.precision_.any(axis=1))
 
-    def restricted(self, rows: NDArray[np.integer]) -> Self:
+    def restricted(self, rows: Indices) -> Self:
         reduced = super().restricted(rows)
         if self._gram is not None:
             reduced._gram, reduced._gram_rows = self._gram, self._gram_rows[rows]

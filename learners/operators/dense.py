@@ -18,7 +18,30 @@ from gramline.learners.operators.layout import BlockLayout, GramLayout
 
 
 class DenseGram:
-    """A Gram matrix in memory."""
+    """G between rows and columns in memory, with the priors and the label kernel that a learner reads.
+
+    Parameters
+    ----------
+    matrix : finite numbers, shape (n_rows, n_cols)
+    lengths : positions of each structure of the rows, and of the columns unless `other_lengths` is given
+    other_lengths : positions of each structure of the columns of a matrix between two corpora
+    label_names : labels in the order of the priors' columns
+    row_prior, col_prior : P(y|x), shape (n_rows, n_labels) and (n_cols, n_labels); None when uniform
+    label_kernel : k_y, shape (n_labels, n_labels); None for the identity
+    col_diagonal : k(x, x) of the columns of a rectangular matrix, shape (n_cols,); a symmetric one knows it
+    block_rows : rows of a block, at least those of the longest structure
+
+    Examples
+    --------
+    >>> from gramline.kernels import Identity, SequenceLabeling
+    >>> from gramline.learners import DenseGram
+    >>> from gramline.pipeline import Corpus
+    >>> DenseGram([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]], lengths=[2, 1]).shape
+    (3, 3)
+    >>> train, new = Corpus.from_sequences([["a", "b"]]), Corpus.from_sequences([["b"], ["c", "a"]])
+    >>> DenseGram.of(SequenceLabeling(c=0.5), train, new).shape
+    (2, 3)
+    """
 
     def __init__(
         self,
@@ -33,10 +56,6 @@ class DenseGram:
         col_diagonal: ArrayLike | None = None,
         block_rows: int | None = None,
     ) -> None:
-        """`lengths` are the positions per structure of the rows (and columns, unless `other_lengths` is given).
-
-        `col_diagonal` is k(x, x) of the columns of a rectangular matrix; a symmetric one knows it.
-        """
         self.matrix = np.asarray(matrix)
         rows = BlockLayout.of(lengths, block_rows)
         self.layout = (

@@ -13,7 +13,7 @@ import numpy as np
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores
-from gramline.learners.chains.ties import size_column
+from gramline.learners.chains.ties import magnitude_probe
 from gramline.learners.chains.viterbi import Decoder
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import CorpusLearner, GramLearner
@@ -47,19 +47,40 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
     rounding, and with it the order of the sums and the size of the blocks, decides nothing.
-    average=True keeps the mean of the weights over all visits of all `rounds`, after each visit. A round without a
-    mistake would repeat for ever and ends the training, with the same weights and the same mean.
-    dual=True learns from a Gram, fit(gram, labels): S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1, the same
-    predictions as with the features of the kernel. Priors and label kernel of the Gram play no part.
-    unlabeled="drop" leaves structures out of the training that have an unlabeled position.
+
+    Parameters
+    ----------
+    rounds : passes over the training structures; a round without a mistake would repeat for ever and is the last one
+    average : keep the mean of the weights over all visits of all `rounds`, after each visit
+    dual : learn from a Gram, fit(gram, labels): S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1, the same predictions
+        as with the features of the kernel; priors and label kernel of the Gram play no part
+    unlabeled : "drop" leaves structures out of the training that have an unlabeled position, "error" refuses them
+
+    Attributes
+    ----------
+    emission_ : E, shape (n_labels, n_features); with dual=False
+    feature_names_ : the names of its columns
+    dual_ : A, shape (n_rows, n_labels); with dual=True
+    transition_ : T, [previous][current], shape (n_labels, n_labels)
+    mistakes_ : structures decoded wrongly, of every round that was run
+    label_names_ : the names of the labels
+
+    Examples
+    --------
+    >>> from gramline.learners import HiddenMarkovPerceptron
+    >>> from gramline.pipeline import Corpus
+    >>> train = Corpus.from_sequences([["the", "cat"], ["a", "cat", "sat"]], [["D", "N"], ["D", "N", "V"]])
+    >>> learner = HiddenMarkovPerceptron(rounds=5).fit(train)
+    >>> learner.predict(Corpus.from_sequences([["the", "cat", "sat"]]))
+    [['D', 'N', 'V']]
     """
 
     name: ClassVar[str] = "hidden-markov-perceptron"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
-    emission_: Floats  # shape (n_labels, n_features); primal form
-    dual_: Floats  # A, shape (n_rows, n_labels); dual form
-    mistakes_: list[int]  # structures decoded wrongly, per round that was run
+    emission_: Floats
+    dual_: Floats
+    mistakes_: list[int]
     feature_names_: list[str]
 
     def __init__(
@@ -174,7 +195,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:
-            columns = np.column_stack([self.dual_, size_column(np.abs(self.dual_).max(axis=1))])
+            columns = np.column_stack([self.dual_, magnitude_probe(np.abs(self.dual_).max(axis=1))])
             sums, starts = cross_scores(evidence, columns, self.label_names_)
             return sums[:, :-1], np.abs(sums).max(axis=1), starts
         packed = packed_sequences(evidence)

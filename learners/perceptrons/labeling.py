@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramline.learners.arrays import Matrix
-from gramline.learners.chains.ties import TIE, size_column
+from gramline.learners.arrays import Counts, Mask, Matrix
+from gramline.learners.chains.ties import TIE, magnitude_probe
 from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.checks import check_cross, check_square
@@ -35,16 +34,43 @@ class LabelingPerceptron(SharedPassLearner):
     every |S| the position went through, also of those that cancelled between two visits, and in exact arithmetic it
     is the same for every block size; so are the decisions.
 
-    average=True predicts with the mean of A over all visits of all `rounds`, after each visit. A round without a
-    mistake would repeat for ever: early_stop=True ends there, with the same A and the same mean.
+    Parameters
+    ----------
+    rounds : passes over the training positions
+    average : predict with the mean of A over all visits of all `rounds`, after each visit
+    early_stop : end at a round without a mistake, which would repeat for ever; A and the mean are the same
+
+    Attributes
+    ----------
+    alpha_ : A, whole numbers of shape (n_rows, n_labels)
+    average_alpha_ : its mean over all visits, shape (n_rows, n_labels)
+    mistakes_ : mistakes of every round that was run
+    rounds_run_ : how many that are
+    label_names_ : the names of the columns
+    label_kernel_ : ky, shape (n_labels, n_labels); None for the identity
+    uniform_prior_ : whether P is uniform
+
+    Examples
+    --------
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.learners import DenseGram, LabelingPerceptron
+    >>> from gramline.pipeline import Corpus
+    >>> train = Corpus.from_sequences([["the", "cat"], ["a", "cat", "sat"]], [["D", "N"], ["D", "N", "V"]])
+    >>> new = Corpus.from_sequences([["the", "cat", "sat"]])
+    >>> kernel = SequenceLabeling(c=0.5)
+    >>> learner = LabelingPerceptron(rounds=5).fit(DenseGram.of(kernel, train), train.labels)
+    >>> learner.predict(DenseGram.of(kernel, train, new))
+    [['D', 'N', 'V']]
+    >>> learner.mistakes_[-1]
+    0
     """
 
     name: ClassVar[str] = "labeling-perceptron"
     row_arrays: ClassVar[tuple[str, ...]] = ("alpha_", "average_alpha_")
 
-    alpha_: NDArray[np.int64]  # A, shape (n_rows, n_labels)
-    average_alpha_: Matrix  # shape (n_rows, n_labels)
-    mistakes_: list[int]  # per round that was run
+    alpha_: Counts
+    average_alpha_: Matrix
+    mistakes_: list[int]
     rounds_run_: int
     label_names_: tuple[str, ...]
     label_kernel_: Matrix | None
@@ -57,15 +83,8 @@ class LabelingPerceptron(SharedPassLearner):
 
     def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
-        self._check(gram)
-        codes, names = encode_labels(gram, labels)
-        training = Training.start(gram, codes, len(names))
-        mistakes: list[int] = []
-        while not self._is_done(mistakes):
-            mistakes.extend(run_round(gram, [training]))
-            if progress is not None:
-                progress(len(mistakes), mistakes[-1])
-        return self._finish(gram, names, training, mistakes)
+        _train([self], gram, [labels], progress)
+        return self
 
     @classmethod
     def fit_many(
@@ -76,34 +95,15 @@ class LabelingPerceptron(SharedPassLearner):
         *,
         progress: Progress | None = None,
     ) -> list[list[list[str]]]:
-        """Fit every learner on its own labels and predict all rows with it, reading each tile once for all of them.
+        """Fit every learner on its own labels; see `SharedPassLearner.fit_many`.
 
-        Equal to separate fits. Learners with the same labels differ only in when they stop, so they share the rounds.
-        `progress` hears the mistakes of all of them together.
+        Learners with the same labels differ only in when they stop, so they share their rounds.
         """
-        problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
-        for learner, labels in zip(learners, label_sets, strict=True):
-            learner._check(gram)
-            codes, names = encode_labels(gram, labels)
-            key = names, codes.tobytes()  # equal codes mean other labels where the names differ
-            if key not in problems:
-                problems[key] = _Problem(names, Training.start(gram, codes, len(names)))
-            problems[key].learners.append(learner)
-        running = list(problems.values())
-        rounds = 0
-        while running:
-            counts = run_round(gram, [problem.training for problem in running])
-            rounds += 1
-            if progress is not None:
-                progress(rounds, sum(counts))
-            for problem, count in zip(running, counts, strict=True):
-                problem.finish_round(gram, count)
-            running = [problem for problem in running if problem.learners]
+        _train(learners, gram, label_sets, progress)
         columns = [learner._columns(gram) for learner in learners]
-        sums = gram.matmul(np.hstack(columns), transpose=True)
-        ends = np.cumsum([own.shape[1] for own in columns])  # folds may differ in their number of labels
-        parts = np.split(sums, ends[:-1], axis=1)
-        return [learner._decided(gram, part) for learner, part in zip(learners, parts, strict=True)]
+        ends = np.cumsum([own.shape[1] for own in columns])  # problems may differ in their number of labels
+        sums = np.split(gram.matmul(np.hstack(columns), transpose=True), ends[:-1], axis=1)
+        return [learner._decided(gram, own) for learner, own in zip(learners, sums, strict=True)]
 
     def pass_columns(self, n_labels: int) -> int:
         return n_labels + 1  # scores, and their magnitude
@@ -124,15 +124,15 @@ class LabelingPerceptron(SharedPassLearner):
     def _is_done(self, mistakes: list[int]) -> bool:
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
 
-    def _finish(self, gram: GramOperator, names: tuple[str, ...], training: Training, mistakes: list[int]) -> Self:
-        self.alpha_ = training.weights.alpha.copy()
-        self.average_alpha_ = training.average(int(self.rounds))
-        self.mistakes_ = list(mistakes)
-        self.rounds_run_ = len(mistakes)
-        self.label_names_ = names
+    def _take(self, gram: GramOperator, problem: _Problem) -> None:
+        """Become the learner that the rounds so far have trained."""
+        self.alpha_ = problem.training.weights.alpha.copy()
+        self.average_alpha_ = problem.training.average(int(self.rounds))
+        self.mistakes_ = list(problem.mistakes)
+        self.rounds_run_ = len(problem.mistakes)
+        self.label_names_ = problem.names
         self.label_kernel_ = gram.label_kernel
         self.uniform_prior_ = gram.row_prior is None
-        return self
 
     def decision_scores(self, cross: GramOperator) -> Matrix:
         """S of every new position, shape (n_columns, n_labels), from the Gram between training rows and new columns."""
@@ -148,7 +148,7 @@ class LabelingPerceptron(SharedPassLearner):
     def _columns(self, cross: GramOperator) -> Matrix:
         """What prediction multiplies by: the weights, and how large the numbers are that will be summed."""
         weights = self._weights(cross)
-        return np.column_stack([weights, size_column(np.abs(weights).max(axis=1))])
+        return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
 
     def _decided(self, cross: GramOperator, sums: Matrix) -> list[list[str]]:
         """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""
@@ -160,11 +160,11 @@ class LabelingPerceptron(SharedPassLearner):
         codes = (scores >= np.take_along_axis(scores, best, axis=1) - tolerance).argmax(axis=1)
         return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
 
-    def support(self) -> NDArray[np.bool_]:
+    def support(self) -> Mask:
         self.require_fitted()
         return np.asarray(self._dual().any(axis=1), np.bool_)
 
-    def _dual(self) -> NDArray[np.int64] | Matrix:
+    def _dual(self) -> Counts | Matrix:
         return self.average_alpha_ if self.average else self.alpha_
 
     def _weights(self, cross: GramOperator) -> Matrix:
@@ -186,17 +186,43 @@ class LabelingPerceptron(SharedPassLearner):
 
 @dataclass(eq=False)
 class _Problem:
-    """One set of labels, and the learners that still train on it; they differ only in when they stop."""
+    """One set of labels, and the learners that still train on it."""
 
     names: tuple[str, ...]
     training: Training
     learners: list[LabelingPerceptron] = field(default_factory=list)
-    mistakes: list[int] = field(default_factory=list)
+    mistakes: list[int] = field(default_factory=list)  # per round
 
-    def finish_round(self, gram: GramOperator, mistakes: int) -> None:
-        """Count the mistakes of a round, and let go of the learners that stop after it."""
+    def end_round(self, gram: GramOperator, mistakes: int) -> None:
+        """Count the mistakes of a round; the learners that stop after it take what is learned."""
         self.mistakes.append(mistakes)
-        for learner in self.learners:
-            if learner._is_done(self.mistakes):
-                learner._finish(gram, self.names, self.training, self.mistakes)
-        self.learners = [learner for learner in self.learners if not learner._is_done(self.mistakes)]
+        done = [learner for learner in self.learners if learner._is_done(self.mistakes)]
+        for learner in done:
+            learner._take(gram, self)
+            self.learners.remove(learner)
+
+
+def _train(
+    learners: Sequence[LabelingPerceptron],
+    gram: GramOperator,
+    label_sets: Sequence[Labels],
+    progress: Progress | None,
+) -> None:
+    """Rounds over the tiles until every learner has stopped."""
+    problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
+    for learner, labels in zip(learners, label_sets, strict=True):
+        learner._check(gram)
+        codes, names = encode_labels(gram, labels)
+        key = names, codes.tobytes()  # equal codes are other labels where the names differ
+        if key not in problems:
+            problems[key] = _Problem(names, Training.start(gram, codes, len(names)))
+        problems[key].learners.append(learner)
+    running, rounds = list(problems.values()), 0
+    while running:
+        counts = run_round(gram, [problem.training for problem in running])
+        rounds += 1
+        if progress is not None:
+            progress(rounds, sum(counts))
+        for problem, mistakes in zip(running, counts, strict=True):
+            problem.end_round(gram, mistakes)
+        running = [problem for problem in running if problem.learners]

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramline.learners.arrays import Indices, Matrix
-from gramline.learners.chains.ties import TIE, size_column
+from gramline.learners.arrays import Counts, Indices, Mask, Matrix
+from gramline.learners.chains.ties import TIE, magnitude_probe
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import Groups, RankingLearner
 from gramline.learners.operators.checks import check_rows, check_square
@@ -35,18 +34,42 @@ class RankingPerceptron(RankingLearner):
 
     Training: for every group i and candidate j >= 1 in order, unless F(x_i0) > F(x_ij) strictly, a_ij += 1. Every
     comparison is one example: a hypothesis counts the comparisons it survived, 1 when created; the zero hypothesis is
-    dropped. vote=True: each hypothesis votes for its best candidate with its count. average=True: the count-weighted
-    mean of the a_ij decides, and no votes are taken. Neither: the last hypothesis. The lowest candidate wins ties.
+    dropped. The lowest candidate wins ties.
+
+    Parameters
+    ----------
+    passes : over all comparisons
+    vote : every hypothesis votes for its best candidate with its count; otherwise the last hypothesis decides
+    average : the count-weighted mean of the a_ij decides, and no votes are taken
+
+    Attributes
+    ----------
+    weights_ : whole numbers of shape (n_rows,); F(x) = sum_s weights_[s] K(s, x)
+    average_weights_ : their mean, shape (n_rows,)
+    updates_ : rows of x_i0 and x_ij of every mistake, in order, shape (n_mistakes, 2)
+    counts_ : comparisons survived by the hypothesis after each mistake, shape (n_mistakes,)
+    mistakes_ : mistakes of every pass that was run
+
+    Examples
+    --------
+    >>> from gramline.kernels import SubsetTree
+    >>> from gramline.learners import DenseGram, RankingPerceptron
+    >>> from gramline.pipeline import Corpus
+    >>> train = Corpus.from_parses(["(S (A a) (B b))", "(S (B a) (A b))"])
+    >>> new = Corpus.from_parses(["(S (B a) (B b))", "(S (A a) (A b))", "(S (A a) (B b))"])
+    >>> learner = RankingPerceptron().fit(DenseGram.of(SubsetTree(), train), [[0, 1]])
+    >>> learner.predict(DenseGram.of(SubsetTree(), train, new), [[0, 1, 2]])
+    [2]
     """
 
     name: ClassVar[str] = "ranking-perceptron"
     row_arrays: ClassVar[tuple[str, ...]] = ("weights_", "average_weights_")
 
-    weights_: NDArray[np.int64]  # shape (n_rows,); F(x) = sum_s weights_[s] K(s, x)
-    average_weights_: Matrix  # shape (n_rows,)
-    updates_: Indices  # shape (n_mistakes, 2): rows of x_i0 and x_ij, in the order of the mistakes
-    counts_: NDArray[np.int64]  # shape (n_mistakes,): comparisons survived by the hypothesis after each mistake
-    mistakes_: list[int]  # per pass that was run
+    weights_: Counts
+    average_weights_: Matrix
+    updates_: Indices
+    counts_: Counts
+    mistakes_: list[int]
 
     def __init__(self, passes: int = 1, vote: bool = True, average: bool = False) -> None:
         self.passes = passes
@@ -103,14 +126,14 @@ class RankingPerceptron(RankingLearner):
             shares[columns] = votes / max(1, int(self.counts_.sum()))
         return shares
 
-    def support(self) -> NDArray[np.bool_]:
+    def support(self) -> Mask:
         """Training rows that prediction needs: all that were ever in an update when hypotheses vote."""
         self.require_fitted()
         used = np.zeros(len(self.weights_), np.bool_)
         used[self.updates_.ravel()] = True
         return used
 
-    def restricted(self, rows: NDArray[np.integer]) -> Self:
+    def restricted(self, rows: Indices) -> Self:
         reduced = super().restricted(rows)
         places = np.full(len(self.weights_), -1, np.int64)
         places[rows] = np.arange(len(self.weights_))[: len(reduced.weights_)]
@@ -160,13 +183,13 @@ class RankingPerceptron(RankingLearner):
         is_plain = not self.vote and not self.average
         shares = np.ones(len(self.counts_)) if is_plain else self._average_shares()
         weights = self.weights_ if is_plain else self.average_weights_
-        sizes = size_column(self._summed(shares, -shares, cross.shape[0]))
+        sizes = magnitude_probe(self._summed(shares, -shares, cross.shape[0]))
         sums = cross.matmul(np.column_stack([weights, sizes]).astype(float), transpose=True)
         return sums[:, 0], np.abs(sums[:, 1])
 
-    def votes(self, cross: GramOperator, candidates: list[Indices]) -> list[NDArray[np.int64]]:
+    def votes(self, cross: GramOperator, candidates: list[Indices]) -> list[Counts]:
         """Summed counts of the hypotheses that choose each candidate, one array per group."""
-        votes: list[NDArray[np.int64]] = []
+        votes: list[Counts] = []
         rows, places = np.unique(self.updates_, return_inverse=True)
         places = places.reshape(-1, 2)
         limit = max(1, SLAB_BYTES // (8 * max(1, len(rows))))

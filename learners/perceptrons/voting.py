@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Matrix
+from gramline.learners.arrays import Counts, Matrix
 from gramline.learners.chains.ties import TIE
 
 HYPOTHESES = 256  # hypotheses whose scores are held at once
 
 
-def best_candidates(scores: Matrix, magnitudes: Matrix) -> NDArray[np.int64]:
+def best_candidates(scores: Matrix, magnitudes: Matrix) -> Counts:
     """Lowest candidate among those tied with the largest score, per hypothesis; scores (n_hypotheses, n_candidates)."""
     tolerance = TIE * magnitudes.max(axis=1, keepdims=True)
     tied = scores >= scores.max(axis=1, keepdims=True) - tolerance
@@ -23,7 +22,7 @@ def best_candidates(scores: Matrix, magnitudes: Matrix) -> NDArray[np.int64]:
 
 
 class Ballot:
-    """Votes on groups of candidates that stand side by side; hypotheses come in order, some at a time."""
+    """Votes on groups of candidates side by side; hypotheses come in order, some at a time."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         starts = offsets_from_lengths(sizes)
@@ -31,7 +30,7 @@ class Ballot:
         self._score, self._magnitude = np.zeros((2, int(starts[-1])))
         self.votes = [np.zeros(size, np.int64) for size in sizes]  # summed counts, one array per group
 
-    def add(self, changes: Matrix, magnitudes: Matrix, counts: NDArray[np.int64]) -> None:
+    def add(self, changes: Matrix, magnitudes: Matrix, counts: Counts) -> None:
         """Let some hypotheses vote: what each adds to the score of every candidate, and its count.
 
         `changes` and `magnitudes`, the size of the numbers a change was summed from: (n_hypotheses, n_candidates).

@@ -66,7 +66,7 @@ class KernelLabeler(Estimator):
         if isinstance(learner, RankingLearner):
             raise LearnerParameterError(
                 f"{type(learner).__name__} ranks candidates and labels nothing; train it with "
-                "gramline.pipeline.models.ranker_training.fit_ranker"
+                "gramline.pipeline.fit_ranker"
             )
         if learner.reads_corpus:
             learner.fit(corpus)
