@@ -86,7 +86,8 @@ class PositionLabeling(Kernel):
         if self.label_kernel is not None and len(self.label_kernel) != packed.n_labels:
             raise PackingError(
                 f"{type(self).__name__}.label_kernel compares {len(self.label_kernel)} labels, but the corpus has "
-                f"{packed.n_labels}; give a row and a column per label (in Python they can be fixed with labels=)"
+                f"{packed.n_labels}",
+                advice="give a row and a column per label (in Python they can be fixed with labels=)",
             )
         return replace(packed, codes=self.observation.encode(packed), prior=self.prior.resolve(packed, like))
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.errors import PackingError
-from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
+from gramline.kernels.errors import PackingError, Where
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths, range_containing
 
 Ints = NDArray[np.int32]
 Offsets = NDArray[np.int64]
@@ -234,6 +234,7 @@ class PackedTagged(Packed):
 P = TypeVar("P", bound=Packed)
 
 
+@runtime_checkable
 class Packable(Protocol):
     """Anything that packs itself; the corpus of the pipeline does."""
 
@@ -244,9 +245,10 @@ class Packable(Protocol):
 
 def check_packable(corpus: object) -> None:
     """Refuse what is no corpus, above all the bare lists that one is made from."""
-    if not isinstance(corpus, Packed) and not hasattr(corpus, "packed"):
+    if not isinstance(corpus, Packed | Packable):
         raise PackingError(
-            f"expected a corpus, got {type(corpus).__name__}; make one of lists with Corpus.from_sequences and its like"
+            f"expected a corpus, got {type(corpus).__name__}",
+            advice="make one of lists with Corpus.from_sequences and its like",
         )
 
 
@@ -267,18 +269,20 @@ def pack_pair(corpus: Packable | Packed, other: Packable | Packed | None) -> tup
         if rows.vocabulary.labels:
             raise PackingError(
                 f"the two corpora have different label sets ({len(rows.vocabulary.labels)} and "
-                f"{len(cols.vocabulary.labels)} labels); pack the second one with like= the first"
+                f"{len(cols.vocabulary.labels)} labels)",
+                advice="pack the second one with like= the first",
             )
         rows = replace(rows, vocabulary=replace(rows.vocabulary, labels=cols.vocabulary.labels))
     if rows.kind != cols.kind:
-        raise PackingError(f"rows are {rows.kind} but columns are {cols.kind}; a kernel compares one kind of structure")
+        problem = f"rows are {rows.kind} but columns are {cols.kind}"
+        raise PackingError(problem, advice="a kernel compares one kind of structure")
     return rows, cols
 
 
-def where(packed: Packed, position: int) -> str:
-    """'structure 3, position 7' for a flat position; counted from 0."""
-    structure = int(np.searchsorted(packed.starts, position, side="right")) - 1
-    return f"structure {structure}, position {position - int(packed.starts[structure])}"
+def place(starts: Offsets, position: int) -> Where:
+    """Structure, and position within it, of a position of a whole corpus; the fields an error takes."""
+    structure = range_containing(starts, position)
+    return Where(structure=structure, position=position - int(starts[structure]))
 
 
 def concatenate(parts: Sequence[P]) -> P:

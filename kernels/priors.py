@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gramline.kernels.errors import KernelParameterError, PackingError
-from gramline.kernels.packing import MISSING, Floats, Packed, where
+from gramline.kernels.packing import MISSING, Floats, Packed, place
 from gramline.kernels.parameters import Record, require_positive
 
 ROW_SUM_TOLERANCE = 1e-6
@@ -64,17 +64,18 @@ class TabulatedPrior(Prior):
         table = packed.table
         if table is None:
             raise PackingError(
-                "TabulatedPrior reads a prior table, but the corpus carries none; make the corpus with one "
-                '(prior= in Python, "prior" in JSON lines), or use another prior'
+                "TabulatedPrior reads a prior table, but the corpus carries none",
+                advice='make the corpus with one (prior= in Python, "prior" in JSON lines), or use another prior',
             )
         if table.shape != (packed.n_positions, packed.n_labels):
             raise PackingError(
                 f"the prior table has shape {table.shape}, but the corpus has {packed.n_positions} positions and "
-                f"{packed.n_labels} labels; give one row per position and one column per label"
+                f"{packed.n_labels} labels",
+                advice="give one row per position and one column per label",
             )
         if (improper := improper_row(table)) is not None:
             position, problem = improper
-            raise PackingError(f"{where(packed, position)}: the prior row {problem}; {DISTRIBUTION_ADVICE}")
+            raise PackingError(f"the prior row {problem}", advice=DISTRIBUTION_ADVICE, **place(packed.starts, position))
         return table
 
 

@@ -17,6 +17,15 @@ def offsets_from_lengths(lengths: Sequence[int] | NDArray[np.integer | np.bool_]
     return offsets
 
 
+def range_containing(offsets: NDArray[np.int64], index: int) -> int:
+    """The range that index `index` of the flat array belongs to.
+
+    >>> range_containing(np.array([0, 2, 2, 5]), 2)
+    2
+    """
+    return int(np.searchsorted(offsets, index, side="right")) - 1
+
+
 def indices_of_ranges(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     """The indices starts[i], …, starts[i] + lengths[i] - 1 of every range i, one range after the other.
 

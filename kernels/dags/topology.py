@@ -8,7 +8,7 @@ import numpy as np
 
 from gramline.kernels._jit import jit
 from gramline.kernels.errors import PackingError
-from gramline.kernels.packing import Ints, Offsets, PackedDags, where
+from gramline.kernels.packing import Ints, Offsets, PackedDags, place
 
 
 class RowGraphs(NamedTuple):
@@ -23,13 +23,17 @@ class RowGraphs(NamedTuple):
 
     @classmethod
     def of(cls, packed: PackedDags) -> RowGraphs:
-        """Order the nodes; a cycle is refused. An edge given twice is one edge."""
+        """Order the nodes. An edge given twice is one edge.
+
+        A corpus has no cycle; packed arrays with one are refused, because they have no order.
+        """
         sources, targets = edges_of(packed)
         parent_indptr, parents = _filed(targets, sources, packed.n_positions)
         child_indptr, children = _filed(sources, targets, packed.n_positions)
         order, wrong = topological_order(packed.starts, parent_indptr, child_indptr, children)
         if wrong >= 0:
-            raise PackingError(f"{where(packed, wrong)}: the node lies on or behind a cycle; remove one of its edges")
+            problem = "the node lies on or behind a cycle"
+            raise PackingError(problem, advice="remove one of its edges", **place(packed.starts, wrong))
         return cls(packed.starts, order, parent_indptr, parents, child_indptr, children)
 
 

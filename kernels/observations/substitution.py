@@ -12,7 +12,7 @@ import numpy as np
 from gramline.kernels.errors import KernelParameterError, PackingError
 from gramline.kernels.observations.base import ObservationKernel, inverse_norms
 from gramline.kernels.observations.codes import GatheredStrips
-from gramline.kernels.packing import Floats, Ints, Packed, where
+from gramline.kernels.packing import Floats, Ints, Packed, place
 from gramline.kernels.parameters import Matrix, as_matrix, require_flag
 
 EIGENVALUE_TOLERANCE = 1e-10
@@ -96,9 +96,9 @@ class Substitution(ObservationKernel):
         if (unknown := encoded < 0).any():
             position = int(np.argmax(unknown))
             raise PackingError(
-                f"{where(packed, position)}: Substitution has no row for the symbol "
-                f"{packed.vocabulary.symbols[packed.symbols[position]]!r}; add it to symbols and matrix, or replace it "
-                "in the corpus"
+                f"Substitution has no row for the symbol {packed.vocabulary.symbols[packed.symbols[position]]!r}",
+                advice="add it to symbols and matrix, or replace it in the corpus",
+                **place(packed.starts, position),
             )
         return encoded
 
@@ -112,7 +112,7 @@ class Substitution(ObservationKernel):
 
 def _codes(packed: Packed) -> Ints:
     if packed.codes is None:
-        raise PackingError("the corpus is not encoded for Substitution; prepare it with kernel.prepare first")
+        raise PackingError("the corpus is not encoded for Substitution", advice="prepare it with kernel.prepare first")
     return packed.codes
 
 

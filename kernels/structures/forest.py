@@ -118,9 +118,8 @@ class WeightedForest:
                 f"a forest needs one weight per tree: {len(packed)} trees, weights of shape {given.shape}"
             )
         if not np.isfinite(given).all():
-            raise PackingError(
-                f"the weight of tree {int(np.flatnonzero(~np.isfinite(given))[0])} is not a finite number"
-            )
+            tree = int(np.flatnonzero(~np.isfinite(given))[0])
+            raise PackingError("the weight is not a finite number", structure=tree)
         subtrees = DistinctSubtrees.of(packed)
         scaled = given * kernel.scales(packed)
         owners = np.repeat(np.arange(subtrees.n_distinct), np.diff(subtrees.occurrence_indptr))
@@ -170,4 +169,4 @@ def refuse_overflow(magnitudes: Floats, kernel: SubsetTree) -> None:
     """An error naming the first tree whose sum does not fit."""
     if not np.isfinite(magnitudes).all():
         tree = int(np.flatnonzero(~np.isfinite(magnitudes))[0])
-        raise KernelOverflowError("the weighted sum", int(tree), None, "float64", kernel.advice)
+        raise KernelOverflowError("the weighted sum", tree, None, "float64", kernel.advice)

@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, where
+from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, place
 from gramline.kernels.parameters import require_flag, require_share, require_whole_number
-from gramline.kernels.ranges import offsets_from_lengths
+from gramline.kernels.ranges import offsets_from_lengths, range_containing
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
 from gramline.kernels.structures.subset_tree_loops import add_to_tile, cell_starts, match_subtrees, self_values
@@ -58,15 +58,16 @@ class SubsetTree(Kernel):
             object.__setattr__(self, "max_depth", require_whole_number(self.max_depth, "SubsetTree.max_depth"))
 
     def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
-        """Checks that every child stands behind its parent, which the bottom-up loops rely on."""
+        """Checks that every child comes after its parent: the bottom-up loops rely on it."""
         ready = super().prepare(packed, like)
         assert isinstance(ready, PackedParses)
         local = np.arange(ready.n_positions) - np.repeat(ready.starts[:-1], ready.lengths)
         parents = np.repeat(local, np.diff(ready.link_indptr))
         wrong = np.flatnonzero(ready.link_targets <= parents)
         if len(wrong):
-            node = int(np.searchsorted(ready.link_indptr, wrong[0], side="right")) - 1
-            raise PackingError(f"{where(ready, node)} has a child before itself; pack parses in pre-order")
+            node = range_containing(ready.link_indptr, int(wrong[0]))
+            problem = "the node has a child before itself"
+            raise PackingError(problem, advice="pack parses in pre-order", **place(ready.starts, node))
         return ready
 
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
 from gramline.kernels.errors import PackingError
-from gramline.kernels.packing import Ints, Offsets, PackedTrees, where
+from gramline.kernels.packing import Ints, Offsets, PackedTrees, place
 from gramline.kernels.ranges import offsets_from_lengths
 
 
@@ -28,13 +28,11 @@ class LevelOrder(NamedTuple):
 
     @classmethod
     def of(cls, packed: PackedTrees) -> LevelOrder:
-        """Renumber; a node with two parents or on a cycle is refused."""
+        """Renumber. A corpus holds trees; packed arrays that do not are refused, because they have no level order."""
         nodes, parents, first_children, wrong = level_order(packed.starts, packed.link_indptr, packed.link_targets)
         if wrong >= 0:
-            raise PackingError(
-                f"{where(packed, wrong)}: the node has two parents or lies on a cycle, so this is no tree; "
-                "give each node one parent"
-            )
+            problem = "the node has two parents or lies on a cycle, so this is no tree"
+            raise PackingError(problem, advice="give each node one parent", **place(packed.starts, wrong))
         return cls(packed.starts, nodes, parents, first_children, np.diff(packed.link_indptr)[nodes])
 
 
@@ -153,17 +151,17 @@ def level_order(starts: Offsets, link_indptr: Offsets, link_targets: Ints) -> tu
     nodes = np.empty(n_nodes, np.int64)
     parents = np.full(n_nodes, -1, np.int64)
     first_children = np.zeros(n_nodes, np.int64)
-    is_child = np.zeros(n_nodes, np.bool_)
+    is_unplaced_child = np.zeros(n_nodes, np.bool_)
     for structure in range(len(starts) - 1):
         base, end = starts[structure], starts[structure + 1]
         for link in range(link_indptr[base], link_indptr[end]):
             target = base + link_targets[link]
-            if is_child[target]:
+            if is_unplaced_child[target]:  # of a second parent
                 return nodes, parents, first_children, target
-            is_child[target] = True
+            is_unplaced_child[target] = True
         filled = base
         for node in range(base, end):
-            if not is_child[node]:
+            if not is_unplaced_child[node]:
                 nodes[filled] = node
                 filled += 1
         place = base
@@ -173,15 +171,10 @@ def level_order(starts: Offsets, link_indptr: Offsets, link_targets: Ints) -> tu
             for link in range(link_indptr[node], link_indptr[node + 1]):
                 nodes[filled] = base + link_targets[link]
                 parents[filled] = place
+                is_unplaced_child[nodes[filled]] = False
                 filled += 1
             place += 1
-        if filled < end:
-            # What the queue never reached hangs below a cycle or lies on it; walking up as often as there are nodes
-            # would name a node on it, any unreached one serves.
-            reached = np.zeros(end - base, np.bool_)
-            for place in range(base, filled):
-                reached[nodes[place] - base] = True
-            for node in range(base, end):
-                if not reached[node - base]:
-                    return nodes, parents, first_children, node
+        for node in range(base, end):
+            if is_unplaced_child[node]:  # on a cycle, or below one
+                return nodes, parents, first_children, node
     return nodes, parents, first_children, -1

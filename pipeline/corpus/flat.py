@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gramline.kernels.errors import Where
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.names import NONE, ranked
@@ -132,9 +131,3 @@ def flatten(table: pa.Table) -> FlatCorpus:
 def _names_of(table: pa.Table, name: str) -> Names | None:
     column = column_array(table, name)
     return None if column is None else coded(column.flatten())
-
-
-def place(starts: Offsets, position: int) -> Where:
-    """Structure and position of a flat position, both counted from 0, as the fields of an error."""
-    structure = int(np.searchsorted(starts, position, side="right")) - 1
-    return {"structure": structure, "position": position - int(starts[structure])}

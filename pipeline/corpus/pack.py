@@ -25,9 +25,10 @@ from gramline.kernels.packing import (
     PackedTagged,
     PackedTrees,
     Vocabulary,
+    place,
 )
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.pipeline.corpus.flat import FlatCorpus, Names, place
+from gramline.pipeline.corpus.flat import FlatCorpus, Names
 from gramline.pipeline.errors import CorpusError
 
 PACKED_TYPES: dict[str, type[Packed]] = {

@@ -11,8 +11,9 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.kernels.packing import Floats, Ints, Offsets, place
 from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
+from gramline.kernels.ranges import range_containing
 from gramline.pipeline.corpus.flat import (
     LIST_COLUMNS,
     FlatCorpus,
@@ -20,7 +21,6 @@ from gramline.pipeline.corpus.flat import (
     check_types,
     column_array,
     list_offsets,
-    place,
 )
 from gramline.pipeline.errors import CorpusError, UnknownLabelError
 
@@ -75,7 +75,7 @@ def check_labels(flat: FlatCorpus, label_names: tuple[str, ...]) -> None:
 def _check_features(flat: FlatCorpus) -> None:
     if flat.values is not None and not (finite := np.isfinite(flat.values)).all():
         entry = int(np.flatnonzero(~finite)[0])
-        position = int(np.searchsorted(flat.feature_indptr, entry, side="right")) - 1
+        position = range_containing(flat.feature_indptr, entry)
         name = flat.features.names[flat.features.codes[entry]]
         problem = f"feature {name!r} is {flat.values[entry]}"
         raise CorpusError(problem, advice="feature values must be finite", **place(flat.starts, position))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.errors import KernelOverflowError
-from gramline.kernels.ranges import offsets_from_lengths
+from gramline.kernels.ranges import offsets_from_lengths, range_containing
 from gramline.pipeline.errors import RunError, TileCorruptError, named_line
 from gramline.pipeline.events import Listener, TileChecked, silent
 from gramline.pipeline.executors.base import FINAL, Executor
@@ -148,11 +148,7 @@ def _pairs(
 ) -> Iterator[tuple[int, int]]:
     """The pair of structures that holds the largest value, and a few at random, the same ones every time."""
     row, col = np.unravel_index(int(np.argmax(np.abs(tile))), tile.shape)
-    yield _structure_of(row_starts, int(row)), _structure_of(col_starts, int(col))
+    yield range_containing(row_starts, int(row)), range_containing(col_starts, int(col))
     random = np.random.default_rng(seed)
     for _ in range(SAMPLES):
         yield int(random.integers(len(row_starts) - 1)), int(random.integers(len(col_starts) - 1))
-
-
-def _structure_of(starts: NDArray[np.int64], row: int) -> int:
-    return int(np.searchsorted(starts, row, side="right")) - 1

@@ -223,9 +223,10 @@ def test_a_deep_chain_runs_without_recursion(family: Family) -> None:
 
 def test_overflow_names_the_two_structures(family: Family) -> None:
     packed = family.pack([[0], [0] * 400], [[[]], chain(400)])
-    with pytest.raises(KernelOverflowError, match=r"structure 1 and structure 1 .* lower c") as caught:
+    with pytest.raises(KernelOverflowError) as error:
         family.kernel(c=3.0).gram(packed)
-    assert (caught.value.row, caught.value.column) == (1, 1)
+    assert (error.value.row, error.value.column) == (1, 1)
+    assert error.value.advice.startswith("lower c")
 
 
 def test_float32_tiles_are_rounded_float64_tiles(family: Family) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import pack, packed_sequences, real_bags, words
 
 from gramline.kernels.errors import PackingError
-from gramline.kernels.packing import Features, PackedSequences, concatenate, pack_pair, where
+from gramline.kernels.packing import Features, PackedSequences, concatenate, pack_pair, place
 
 
 def as_lists(packed):
@@ -52,14 +52,12 @@ def test_taking_rows_of_features():
     assert taken.values.tolist() == [3.0, 0.5, 2.0, 3.0]
 
 
-def test_where_counts_from_the_structure():
-    packed = pack(words("abc de f"))
-    assert [where(packed, position) for position in (0, 2, 3, 5)] == [
-        "structure 0, position 0",
-        "structure 0, position 2",
-        "structure 1, position 0",
-        "structure 2, position 0",
-    ]
+def test_a_place_counts_from_the_structure():
+    starts = pack(words("abc de f")).starts
+    places = [place(starts, position) for position in (0, 2, 3, 5)]
+    assert [(found["structure"], found["position"]) for found in places] == [(0, 0), (0, 2), (1, 0), (2, 0)]
+    sentence = "structure 0, position 2: it is wrong; put it right"
+    assert str(PackingError("it is wrong", advice="put it right", **places[1])) == sentence
 
 
 class TestPairs:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths, range_containing
 
 LENGTHS = [[], [0], [3], [2, 0, 3], [0, 0, 1]]
 
@@ -27,3 +27,7 @@ def test_indices_of_ranges_list_every_range_in_the_given_order(lengths: list[int
     indices = indices_of_ranges(np.array(starts, np.int64), np.array(lengths, np.int64))
     assert indices.dtype == np.int64
     assert indices.tolist() == [start + k for start, length in zip(starts, lengths, strict=True) for k in range(length)]
+
+
+def test_the_range_of_an_index_skips_empty_ranges() -> None:
+    assert [range_containing(np.array([0, 2, 2, 5]), index) for index in range(5)] == [0, 0, 2, 2, 2]

@@ -77,13 +77,15 @@ def test_wrong_weights_are_refused(corpora):
     packed = corpora[2]
     with pytest.raises(PackingError, match="one weight per tree: 20 trees"):
         WeightedForest.of(SubsetTree(), packed, [1.0])
-    with pytest.raises(PackingError, match="weight of tree 3 is not a finite number"):
+    with pytest.raises(PackingError, match="weight is not a finite number") as error:
         WeightedForest.of(SubsetTree(), packed, [1.0] * 3 + [np.nan] + [1.0] * 16)
+    assert error.value.structure == 3
 
 
 def test_overflow_names_the_tree():
     wide = ["A", *(["B", "x"] for _ in range(1100))]
     packed = pack_parses([["B", "x"], wide])
     forest = WeightedForest.of(SubsetTree(), packed, [1.0, 1.0])
-    with pytest.raises(KernelOverflowError, match="structure 1 does not fit float64; lower decay"):
+    with pytest.raises(KernelOverflowError, match="weighted sum for structure 1 does not fit float64") as error:
         forest.values(packed)
+    assert (error.value.row, error.value.column) == (1, None)

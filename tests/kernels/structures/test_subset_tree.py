@@ -119,29 +119,31 @@ def test_wide_node_runs():
 def test_overflow_names_the_two_structures(normalized):
     wide = ["A", *(["B", "x"] for _ in range(1100))]
     packed = pack_parses([["A", "x"], wide, ["B", "x"], wide])
-    with pytest.raises(
-        KernelOverflowError, match=r"structure 1 and structure 1 .*lower decay or set max_depth"
-    ) as caught:
+    with pytest.raises(KernelOverflowError) as error:
         SubsetTree(normalized=normalized).gram(packed)
-    assert (caught.value.row, caught.value.column) == (1, 1)
-    with pytest.raises(KernelOverflowError, match="structure 1 and structure 1"):
+    assert (error.value.row, error.value.column) == (1, 1)
+    assert error.value.advice.startswith("lower decay or set max_depth")
+    with pytest.raises(KernelOverflowError) as error:
         SubsetTree().diagonal(packed)
+    assert (error.value.row, error.value.column) == (1, 1)
 
 
 def test_overflow_of_float32_alone_is_found():
     wide = ["A", *(["B", "x"] for _ in range(200))]
     packed = pack_parses([["A", "x"], wide])
     assert np.isfinite(SubsetTree().gram(packed)).all()
-    with pytest.raises(KernelOverflowError, match="structure 1 and structure 1 does not fit float32"):
+    with pytest.raises(KernelOverflowError) as error:
         SubsetTree().tile(packed, packed, np.float32)
+    assert (error.value.row, error.value.column, error.value.dtype) == (1, 1, "float32")
     assert_close(SubsetTree(normalized=True).tile(packed, packed, np.float32), np.eye(2))
 
 
 def test_children_before_their_parent_are_refused():
     packed = pack_parses([["A", ["B", "x"]]])
     wrong = type(packed).from_arrays(packed.arrays() | {"link_targets": np.array([0], np.int32)}, packed.vocabulary)
-    with pytest.raises(PackingError, match="structure 0, position 0 has a child before itself"):
+    with pytest.raises(PackingError, match="a child before itself") as error:
         SubsetTree().gram(wrong)
+    assert (error.value.structure, error.value.position) == (0, 0)
 
 
 @pytest.mark.parametrize(

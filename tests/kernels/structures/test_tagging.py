@@ -70,8 +70,10 @@ def test_tags_unknown_to_the_columns_match_nothing(gap):
 @pytest.mark.parametrize("gap", [None, 0.5])
 def test_overflow_names_the_two_structures(gap):
     packed = pack_tagged([[("x", "B")], [("x", "A")] * 1100])
-    with pytest.raises(KernelOverflowError, match="structure 1 and structure 1 does not fit float64; lower decay"):
+    with pytest.raises(KernelOverflowError) as error:
         Tagging(gap=gap).gram(packed)
+    assert (error.value.row, error.value.column, error.value.dtype) == (1, 1, "float64")
+    assert error.value.advice.startswith("lower decay")
     assert np.isfinite(Tagging(decay=0.2).gram(packed)).all()
 
 
