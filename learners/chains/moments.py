@@ -68,38 +68,25 @@ def follows(starts: Offsets) -> NDArray[np.bool_]:
     return inner
 
 
-@dataclass(frozen=True)
-class TransitionSums:
-    """Centred sums of a transition matrix T."""
-
-    columns: Floats  # u_b = sum_a T_ab - tot/n
-    rows: Floats  # v_a = sum_b T_ab - tot/n
-    total: float
-
-    @classmethod
-    def of(cls, transition: Floats) -> TransitionSums:
-        total = float(transition.sum())
-        share = total / len(transition)
-        return cls(transition.sum(axis=0) - share, transition.sum(axis=1) - share, total)
-
-
 def path_moments(scores: Floats, transition: Floats, starts: Offsets) -> tuple[Floats, Floats]:
     """Mean and variance of the path score of every sequence over all its n^m label paths, each shape (n_sequences,).
 
-    With R = `scores` (N x n), Rc its centred rows, r_in = sum_{k >= 2} Rc_k, r_out = sum_{k <= m-1} Rc_k:
+    With R = `scores` (N x n), Rc its centred rows, r_in = sum_{k >= 2} Rc_k, r_out = sum_{k <= m-1} Rc_k, tot = sum T,
+    u_b = sum_a T_ab - tot / n, v_a = sum_b T_ab - tot / n:
     mean = sum R / n + M1 tot / n^2,
     var  = |Rc|^2 / n + 2 (r_in . u + r_out . v) / n^2 + M1 (|T|^2 / n^2 - tot^2 / n^4) + 2 M2 u . v / n^3.
     """
     n = scores.shape[1]
-    sums = TransitionSums.of(transition)
+    total = float(transition.sum())
+    columns, rows = (transition.sum(axis=axis) - total / len(transition) for axis in (0, 1))  # u, v
     lengths = np.diff(starts)
     n_transitions, n_links = np.maximum(lengths - 1, 0), np.maximum(lengths - 2, 0)
     centred = scores - scores.mean(axis=1, keepdims=True) if len(scores) else scores
     inner = follows(starts)
     leaving = np.append(inner[1:], False) if len(inner) else inner
-    mean = structure_sums(scores.sum(axis=1), starts) / n + n_transitions * sums.total / n**2
-    coupled = np.where(inner, centred @ sums.columns, 0.0) + np.where(leaving, centred @ sums.rows, 0.0)
+    mean = structure_sums(scores.sum(axis=1), starts) / n + n_transitions * total / n**2
+    coupled = np.where(inner, centred @ columns, 0.0) + np.where(leaving, centred @ rows, 0.0)
     variance = structure_sums((centred**2).sum(axis=1) / n + 2.0 * coupled / n**2, starts)
-    variance += n_transitions * (float((transition**2).sum()) / n**2 - sums.total**2 / n**4)
-    variance += n_links * 2.0 * float(sums.columns @ sums.rows) / n**3
+    variance += n_transitions * (float((transition**2).sum()) / n**2 - total**2 / n**4)
+    variance += n_links * 2.0 * float(columns @ rows) / n**3
     return mean, np.maximum(variance, 0.0)  # rounding may leave a variance of 0 slightly below it

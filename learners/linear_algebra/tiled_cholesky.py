@@ -30,19 +30,6 @@ class TileSink(TileSource, Protocol):
     def put(self, i: int, j: int, tile: Matrix) -> None: ...
 
 
-class MemoryTiles:
-    """Tiles in a dictionary: for tests, and for matrices that fit."""
-
-    def __init__(self) -> None:
-        self.tiles: dict[tuple[int, int], Matrix] = {}
-
-    def get(self, i: int, j: int) -> Matrix:
-        return self.tiles[i, j]
-
-    def put(self, i: int, j: int, tile: Matrix) -> None:
-        self.tiles[i, j] = tile
-
-
 class ScaledTiles:
     """B = diag(shift) + diag(scale) K diag(scale) over the tiles of K."""
 
@@ -80,15 +67,6 @@ def factor_tile(i: int, j: int, source: TileSource, factor: TileSink, first_row:
         done = lower[info - 1, : info - 1]
         raise not_positive_definite(first_row + info - 1, float(tile[info - 1, info - 1] - done @ done))
     factor.put(j, j, np.ascontiguousarray(lower))
-
-
-def tiled_cholesky(source: TileSource, starts: NDArray[np.int64], factor: TileSink) -> TiledFactor:
-    """All tiles of L in an order that respects what each one needs."""
-    n_blocks = len(starts) - 1
-    for j in range(n_blocks):
-        for i in range(j, n_blocks):
-            factor_tile(i, j, source, factor, int(starts[j]))
-    return TiledFactor(factor, starts)
 
 
 class TiledFactor:

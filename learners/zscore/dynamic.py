@@ -66,15 +66,9 @@ def _moments(features: PathFeatures) -> tuple[Floats, Floats]:
     starts, columns, values, n, size = features
     length = (len(starts) - 1) // n**2
     mean, half = np.zeros((n, size)), np.zeros((n, size, size))
-    if length == 0:
-        return mean[0], half[0]
-    for label in range(n):
-        for entry in range(starts[label], starts[label + 1]):
-            mean[label, columns[entry]] += values[entry]
-            for other in range(starts[label], starts[label + 1]):
-                half[label, columns[entry], columns[other]] += 0.5 * values[entry] * values[other]
-    paths = np.ones(n)  # pi, rescaled so that it never overflows
-    for k in range(1, length):
+    paths = np.zeros(n)  # pi, rescaled so that it never overflows
+    paths[0] = 1.0  # the first position has one predecessor
+    for k in range(length):
         paths = paths / paths.sum()
         mean_before, half_before = np.zeros(size), np.zeros((size, size))
         for previous in range(n):

@@ -35,7 +35,6 @@ from gramline.learners.parameters import is_number, require_whole_number
 from gramline.learners.token_features import Unlabeled, check_unlabeled
 from gramline.learners.zscore.kernel_problem import KernelProblem, ReducedSolution
 from gramline.learners.zscore.labeler import Loss, check_choice, check_ridge
-from gramline.learners.zscore.transitions import hamming_scale, training_gain, training_z
 
 Preconditioner = Literal["wide", "nystrom", "none"]
 Precision = Literal["double", "single"]
@@ -246,20 +245,16 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
 
     def _take(self, problem: KernelProblem, solved: ReducedSolution) -> None:
         """Become the labeler that was solved for."""
-        statistics, reduced = problem.statistics, solved.reduced
-        dual, scores, transition = solved.dual, solved.scores, reduced.transition
-        gain = training_gain(scores, transition, statistics)
+        statistics, chain = problem.statistics, solved.chain
+        gain = chain.gain(statistics)
         gain = gain if gain > solved.rounding else 0.0
-        self.loss_multiplier_ = None
         if self.loss == "hamming":
-            hamming = hamming_scale(statistics, gain, reduced.interaction)
-            dual, scores = hamming.scale * dual, hamming.scale * scores
-            transition = hamming.scale * transition - reduced.interaction / statistics.n_labels
-            self.loss_multiplier_ = hamming.multiplier
+            chain = chain.with_hamming_loss(statistics, gain, solved.interaction)
+        self.loss_multiplier_ = chain.multiplier
         self.dual_ = np.zeros((problem.n_rows, statistics.n_labels))
-        self.dual_[problem.rows] = dual
-        self.transition_ = transition
-        self.z_ = training_z(scores, transition, statistics) if gain else 0.0
+        self.dual_[problem.rows] = chain.weights
+        self.transition_ = chain.transition
+        self.z_ = chain.z(statistics) if gain else 0.0
         self.label_names_ = problem.names
         self.status_ = solved.solution.status.value
         self.iterations_ = solved.solution.iterations

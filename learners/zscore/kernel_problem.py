@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import Solution
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.token_features import Unlabeled, labeled_structures
-from gramline.learners.zscore.transitions import Reduced, reduce_transitions
+from gramline.learners.zscore.transitions import ChainSolution, reduce_transitions
 
 CANCELLED = 1e-3  # scores this small beside what they are a difference of are computed by a product instead
 ROUNDING = 1e-12  # of sums, relative to the sum of absolute values
@@ -25,9 +25,8 @@ class ReducedSolution:
     """The solution for one ridge with its transitions."""
 
     solution: Solution
-    reduced: Reduced
-    dual: Floats  # A, shape (N, n_labels)
-    scores: Floats  # G A, shape (N, n_labels)
+    chain: ChainSolution  # A, G A and T
+    interaction: Floats  # gamma
     is_vague: bool  # the scores are a difference of much larger numbers
     rounding: float = 0.0  # of the gain theta . b*
 
@@ -65,18 +64,20 @@ class KernelProblem:
         n = self.statistics.n_labels
         scored = n * (self.sides - ridge * solution.value)
         reduced = reduce_transitions(self.statistics, transition_ridge, self.sides[:, n:].T @ scored)
-        dual, scores = reduced.combined(solution.value), reduced.combined(scored)
-        is_vague = np.abs(scores).max(initial=0.0) < CANCELLED * n * ridge * np.abs(dual).max(initial=0.0)
-        return ReducedSolution(solution, reduced, dual, scores, bool(is_vague))
+        chain = reduced.solution(solution.value, scored)
+        least = CANCELLED * n * ridge * np.abs(chain.weights).max(initial=0.0)
+        is_vague = bool(np.abs(chain.scores).max(initial=0.0) < least)
+        return ReducedSolution(solution, chain, reduced.interaction, is_vague)
 
     def rescore(self, gram: GramOperator, vague: Sequence[ReducedSolution]) -> None:
         """Where a ridge is so far above the kernel that it leaves nothing of G A, one product gives it for all."""
         if not vague:
             return
-        product = gram.matmul(np.hstack([self.spread(solved.dual) for solved in vague]))[self.rows]
+        product = gram.matmul(np.hstack([self.spread(solved.chain.weights) for solved in vague]))[self.rows]
         roots = np.sqrt(np.maximum(gram.diagonal()[self.rows], 0.0))
         n = self.statistics.n_labels
         for solved, scores in zip(vague, np.split(product, len(vague), axis=1), strict=True):
-            solved.scores = scores
+            solved.chain = replace(solved.chain, scores=scores)
             # |G_st| <= root_s root_t bounds what was summed up
-            solved.rounding = ROUNDING * float((roots @ np.abs(self.sides[:, :n])) @ (roots @ np.abs(solved.dual)))
+            summed = (roots @ np.abs(self.sides[:, :n])) @ (roots @ np.abs(solved.chain.weights))
+            solved.rounding = ROUNDING * float(summed)

@@ -32,7 +32,7 @@ from gramline.learners.zscore.constraints import Separation, separate
 from gramline.learners.zscore.dynamic import PathMoments, training_moments
 from gramline.learners.zscore.emissions import SOLVERS, EmissionSystem, Solver, solve_symmetric
 from gramline.learners.zscore.sampled import SampledMoments
-from gramline.learners.zscore.transitions import hamming_scale, reduce_transitions, training_gain, training_z
+from gramline.learners.zscore.transitions import ChainSolution, reduce_transitions
 
 Loss = Literal["none", "hamming"]
 Moments = Literal["closed", "dynamic", "sampled"]
@@ -158,15 +158,11 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         if self.constraints == "iterative":
             separation = separate(training.features, statistics, *self._ridges(), self.margin, self.max_rounds)
             separation.require()
-        if self.moments == "closed":
-            emission, scores, transition, multiplier = self._closed(training, separation)
-        else:
-            emission, transition, multiplier = self._from_paths(training)
-            scores = np.asarray(training.features @ emission)
-        self.emission_ = np.ascontiguousarray(emission.T)
-        self.transition_ = transition
-        self.z_ = training_z(scores, transition, statistics)
-        self.loss_multiplier_ = multiplier
+        solution = self._closed(training, separation) if self.moments == "closed" else self._from_paths(training)
+        self.emission_ = np.ascontiguousarray(solution.weights.T)
+        self.transition_ = solution.transition
+        self.z_ = solution.z(statistics)
+        self.loss_multiplier_ = solution.multiplier
         self.mistakes_ = None if separation is None else separation.mistakes
         self.n_constraints_ = None if separation is None else separation.n_constraints
         self.feature_names_ = training.feature_names
@@ -203,10 +199,8 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
     def _ridges(self) -> tuple[float, float]:
         return self.ridge, self.ridge if self.transition_ridge is None else self.transition_ridge
 
-    def _closed(
-        self, training: _Training, separation: Separation | None
-    ) -> tuple[Floats, Floats, Floats, float | None]:
-        """E, shape (D, n), its training scores F E, T and alpha by the reduced exact solution."""
+    def _closed(self, training: _Training, separation: Separation | None) -> ChainSolution:
+        """The reduced exact solution."""
         statistics, n = training.statistics, training.statistics.n_labels
         ridge, transition_ridge = self._ridges()
         targets, excess = (None, None) if separation is None else (separation.targets, separation.excess)
@@ -215,15 +209,13 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         responses = training.system.sides[:, n:].T @ scored
         products = solved[:, n:].T @ solved if ridge == transition_ridge == 0 else None
         reduced = reduce_transitions(statistics, transition_ridge, responses, products, excess)
-        emission, scores, transition = reduced.combined(solved), reduced.combined(scored), reduced.transition
+        solution = reduced.solution(solved, scored)
         if self.loss == "none":
-            return emission, scores, transition, None
-        hamming = hamming_scale(statistics, training_gain(scores, transition, statistics), reduced.interaction)
-        transition = hamming.scale * transition - reduced.interaction / n
-        return hamming.scale * emission, hamming.scale * scores, transition, hamming.multiplier
+            return solution
+        return solution.with_hamming_loss(statistics, solution.gain(statistics), reduced.interaction)
 
-    def _from_paths(self, training: _Training) -> tuple[Floats, Floats, float | None]:
-        """E, shape (D, n), T and alpha from moments by dynamic programming or of sampled paths.
+    def _from_paths(self, training: _Training) -> ChainSolution:
+        """The solution from moments by dynamic programming or of sampled paths.
 
         theta = alpha x_b - x_c for x = (C* + ridge)^-1 [b*, c_l]; alpha = max(0, (1 + mu_l + b* . x_c) / J).
         """
@@ -254,7 +246,8 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
             gain, loss_gain = (float(moments.excess @ column) for column in solved.T)
             multiplier = max(0.0, (1.0 + moments.loss_mean + loss_gain) / gain) if gain > 0 else 0.0
             theta = multiplier * solved[:, 0] - solved[:, 1]
-        return theta[:n_emissions].reshape(-1, n), theta[n_emissions:].reshape(n, n), multiplier
+        emission, transition = theta[:n_emissions].reshape(-1, n), theta[n_emissions:].reshape(n, n)
+        return ChainSolution(emission, np.asarray(features @ emission), transition, multiplier)
 
 
 class _Training:

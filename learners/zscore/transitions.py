@@ -15,6 +15,45 @@ from gramline.learners.chains.moments import ChainStatistics, path_moments
 
 
 @dataclass(frozen=True, eq=False)
+class ChainSolution:
+    """Emission weights (or dual weights), their training scores, T, and alpha where there is a loss."""
+
+    weights: Floats  # shape (size, n)
+    scores: Floats  # shape (N, n)
+    transition: Floats
+    multiplier: float | None = None
+
+    def gain(self, statistics: ChainStatistics) -> float:
+        """J = theta . b* = <Yc, R> + <B, T> for the training scores R."""
+        scores = self.scores
+        chosen = scores[np.arange(len(scores)), statistics.codes].sum() - scores.sum() / statistics.n_labels
+        return float(chosen + (statistics.transition_excess * self.transition).sum())
+
+    def z(self, statistics: ChainStatistics) -> float:
+        """Z = theta . b* / sqrt(theta^T C* theta); 0 where the score is constant over all paths."""
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in (self.scores, self.transition))
+        if largest == 0:
+            return 0.0
+        # Z stays, and no square leaves float64
+        scaled = ChainSolution(self.weights, self.scores / largest, self.transition / largest)
+        variance = float(path_moments(scaled.scores, scaled.transition, statistics.starts)[1].sum())
+        return scaled.gain(statistics) / float(np.sqrt(variance)) if variance > 0 else 0.0
+
+    def with_hamming_loss(self, statistics: ChainStatistics, gain: float, interaction: Floats) -> ChainSolution:
+        """E_H = (alpha + 1/n) E, T_H = (alpha + 1/n) T - gamma / n, for J = `gain`.
+
+        alpha = h / J, h = 1 + N (1 - 1/n) - (J - J_gamma) / n; alpha = 0 where J = 0.
+        """
+        n = statistics.n_labels
+        interaction_gain = float((statistics.transition_excess * interaction).sum())
+        height = 1.0 + len(statistics.codes) * (1.0 - 1.0 / n) - (gain - interaction_gain) / n
+        multiplier = max(0.0, height / gain) if gain > 0 else 0.0
+        scale = multiplier + 1.0 / n
+        transition = scale * self.transition - interaction / n
+        return ChainSolution(scale * self.weights, scale * self.scores, transition, multiplier)
+
+
+@dataclass(frozen=True, eq=False)
 class Reduced:
     """T_ab = v_a / n + u_b / n + gamma_ab and what the emission weights still owe to it."""
 
@@ -34,6 +73,10 @@ class Reduced:
         corrections = np.stack([self.columns, self.rows]) / n**2
         weights: Floats = solved[:, :n] - solved[:, n:] @ corrections
         return weights
+
+    def solution(self, solved: Floats, scored: Floats) -> ChainSolution:
+        """The whole solution from those for [Yc | s_in | s_out] and their training scores."""
+        return ChainSolution(self.combined(solved), self.combined(scored), self.transition)
 
 
 def reduce_transitions(
@@ -83,37 +126,3 @@ def _least_norm(matrix: Floats, sides: Floats, metric: Floats, linear: Floats, s
         step = np.linalg.solve(free.T @ metric @ free, free.T @ (linear - metric @ particular))
         particular = particular + free @ step
     return particular
-
-
-@dataclass(frozen=True)
-class HammingScale:
-    """How the loss changes the solution: E_H = scale E, T_H = scale T - gamma / n."""
-
-    multiplier: float  # alpha
-    scale: float  # alpha + 1/n
-
-
-def hamming_scale(statistics: ChainStatistics, gain: float, interaction: Floats) -> HammingScale:
-    """alpha = h / J, h = 1 + N (1 - 1/n) - (J - J_gamma) / n, for J = b* . theta = `gain`; alpha = 0 where J = 0."""
-    n = statistics.n_labels
-    interaction_gain = float((statistics.transition_excess * interaction).sum())
-    height = 1.0 + len(statistics.codes) * (1.0 - 1.0 / n) - (gain - interaction_gain) / n
-    multiplier = max(0.0, height / gain) if gain > 0 else 0.0
-    return HammingScale(multiplier, multiplier + 1.0 / n)
-
-
-def training_gain(scores: Floats, transition: Floats, statistics: ChainStatistics) -> float:
-    """theta . b* = <Yc, R> + <B, T> for the training scores R, shape (N, n)."""
-    chosen = scores[np.arange(len(scores)), statistics.codes].sum() - scores.sum() / statistics.n_labels
-    return float(chosen + (statistics.transition_excess * transition).sum())
-
-
-def training_z(scores: Floats, transition: Floats, statistics: ChainStatistics) -> float:
-    """Z = theta . b* / sqrt(theta^T C* theta) of the training scores; 0 where the score is constant over all paths."""
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in (scores, transition))
-    if largest == 0:
-        return 0.0
-    scores, transition = scores / largest, transition / largest  # Z stays, and no square leaves float64
-    variance = float(path_moments(scores, transition, statistics.starts)[1].sum())
-    gain = training_gain(scores, transition, statistics)
-    return gain / float(np.sqrt(variance)) if variance > 0 else 0.0

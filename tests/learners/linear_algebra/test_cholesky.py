@@ -11,7 +11,7 @@ from tolerances import assert_close
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.low_rank import LowRankCovariance, pivoted_cholesky
 from gramline.learners.linear_algebra.cholesky import cholesky, lower_column_squares, scaled_lower
-from gramline.learners.linear_algebra.tiled_cholesky import MemoryTiles, ScaledTiles, tiled_cholesky
+from gramline.learners.linear_algebra.tiled_cholesky import ScaledTiles, TiledFactor, factor_tile
 from gramline.learners.operators.dense import DenseGram
 
 N = 23
@@ -34,9 +34,26 @@ class BlocksOf:
         return self.matrix[rows, cols]
 
 
+class MemoryTiles:
+    """The tiles of L in a dictionary."""
+
+    def __init__(self) -> None:
+        self.tiles: dict[tuple[int, int], np.ndarray] = {}
+
+    def get(self, i: int, j: int) -> np.ndarray:
+        return self.tiles[i, j]
+
+    def put(self, i: int, j: int, tile: np.ndarray) -> None:
+        self.tiles[i, j] = tile
+
+
 def tiled(matrix: np.ndarray, scale: np.ndarray, shift: Any, starts: list[int]) -> Any:
-    blocks = np.array(starts)
-    return tiled_cholesky(ScaledTiles(BlocksOf(matrix, blocks), blocks, scale, shift), blocks, MemoryTiles())
+    blocks, factor = np.array(starts), MemoryTiles()
+    source = ScaledTiles(BlocksOf(matrix, blocks), blocks, scale, shift)
+    for j in range(len(blocks) - 1):
+        for i in range(j, len(blocks) - 1):
+            factor_tile(i, j, source, factor, int(blocks[j]))
+    return TiledFactor(factor, blocks)
 
 
 def inverted(factor: Any) -> Any:
