@@ -144,7 +144,6 @@ def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bo
     from gramline.learners.catalogue import make_learner
     from gramline.pipeline.crossval.grid import expand
     from gramline.pipeline.crossval.job import Variant
-    from gramline.pipeline.crossval.job_checks import check_values
 
     given = _given(options)
     found: list[Variant] = []
@@ -154,7 +153,7 @@ def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bo
         for choice in expand(params):
             try:
                 learner = make_learner(name, choice)
-                check_values(learner)
+                learner.check_parameters()
             except (LearnerError, TypeError) as error:
                 raise InputError(file.blame(error, "learner", given, index) + str(error)) from None
             if learner.reads_corpus:

@@ -131,7 +131,6 @@ def learner_from(
 ) -> Learner:
     """The learner that the options and the job file describe together; its values are checked before any work."""
     from gramline.learners.catalogue import find_learner, make_learner
-    from gramline.pipeline.crossval.job_checks import check_values
 
     params = job.table("learner")
     listed = params.pop("name", DEFAULT)
@@ -145,7 +144,7 @@ def learner_from(
     turns = "passes" if issubclass(find_learner(listed), RankingLearner) else "rounds"
     params |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
     learner = make_learner(listed, params)
-    check_values(learner.fresh())
+    learner.check_parameters()
     return learner
 
 

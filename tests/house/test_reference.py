@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gramline.kernels.catalogue import EVERYTHING, find
-from gramline.kernels.parameters import Record
+from gramline.kernels.records import Record
 from gramline.learners.catalogue import LEARNERS, find_learner
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text("utf-8")

@@ -202,7 +202,7 @@ def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: 
         (
             'name = "zscore"',
             'name = "gaussian-process"\nmissing = 2',
-            "job.toml:13 [learner]: missing must be a fraction of at least 0 and below 1, got 2",
+            "job.toml:13 [learner]: missing must be a number of at least 0 and below 1, got 2",
         ),
         (
             'name = "zscore"',
@@ -316,7 +316,7 @@ def test_other_commands_take_one_kernel_only(gramline: Any, job: Path, tmp_path:
         (["--learner", "zscore"], "zscore reads features; give it a corpus"),
         (["--set", "rounds"], "not of the form key=value"),
         (["--set", "rounds=5,0"], "rounds must be a whole number of at least 1, got 0"),
-        (["--learner", "gaussian-process", "--missing", "0.5,2"], "missing must be a fraction of at least 0"),
+        (["--learner", "gaussian-process", "--missing", "0.5,2"], "missing must be a number of at least 0"),
         (["--group", "g"], "give its corpus with --corpus"),
         (["--folds", "1"], "at least 2 folds"),
         (["--metric", "beauty"], "no metric 'beauty'"),
