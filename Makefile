@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find kernels learners pipeline -name '*.py' -printf '%p ' 2>/dev/null)
 
-.PHONY: help demo test test-slow lint types layers bench chaos soak fuzz places results scale slurm clean format
+.PHONY: help demo test test-slow lint types layers reference bench chaos soak fuzz places results scale slurm clean format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -53,6 +53,9 @@ types: $(VENV)/.developer
 
 layers: $(VENV)/.developer
 	$(BIN)/lint-imports
+
+reference: $(VENV)/.installed  ## the tables of docs/reference.md and docs/jobs.md and the schema of job files, from the declarations
+	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks

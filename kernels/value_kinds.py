@@ -117,10 +117,9 @@ class Flag(Kind):
 class Words(Kind):
     """A string, perhaps not an empty one."""
 
-    words = "a string"
-
     def __init__(self, *, may_be_empty: bool = True) -> None:
         self.may_be_empty = may_be_empty
+        self.words = "a string" if may_be_empty else "a string that is not empty"
 
     def plain(self, value: Any) -> str:
         if not isinstance(value, str) or not (value or self.may_be_empty):

@@ -6,18 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gramline.pipeline.choices import TEMPLATE, CorpusFormat
 from gramline.pipeline.errors import InputError, UnknownLabelError
 from gramline.pipeline.files import require_file
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
 
-TEMPLATE = "template:"
-CONLLU_KINDS = ("trees", "sequences")
-
 
 def import_corpus(
-    path: str, layout: str | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
+    path: str, layout: CorpusFormat | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
 ) -> Corpus:
     """Read a file with the options that were given; one that means nothing to this format is refused.
 
@@ -87,7 +85,7 @@ def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _tra
 
 Reader = Callable[[str, dict[str, Any], "list[str] | None", "Corpus | None"], "Corpus"]
 
-FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
+FORMATS: dict[CorpusFormat, tuple[Reader, frozenset[str]]] = {
     "conll": (
         _conll,
         frozenset(
@@ -98,7 +96,7 @@ FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
     "conllu": (_conllu, frozenset(("features", "window", "no_labels", "label", "kind"))),
     "brackets": (_brackets, frozenset(("strip_functions", "strip_empty"))),
 }
-SUFFIXES = {
+SUFFIXES: dict[str, CorpusFormat] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".conllu": "conllu",

@@ -60,7 +60,7 @@ def test_files_that_are_not_well_formed(gramline: Any, tmp_path: Path, name: str
         (["--label-kernel", "nowhere.json"], "the label kernel cannot be read"),
         (["--block-rows", "2"], "use a block size of at least 5"),
         (["--memory-limit", "310MB", "--block-rows", "2000"], "use smaller blocks"),
-        (["--memory-limit", "lots"], "'lots' is not a size"),
+        (["--memory-limit", "lots"], "--memory-limit must be a size such as 2GiB or 500MB, got 'lots'"),
         (["--job", "nowhere.toml"], "nowhere.toml does not exist; give the path of a job file"),
     ],
 )
