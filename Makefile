@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find kernels learners pipeline -name '*.py' -printf '%p ' 2>/dev/null)
 
-.PHONY: help demo test test-slow lint types layers snapshot bench chaos soak fuzz places results scale slurm clean format
+.PHONY: help demo test test-slow lint types layers snapshot reference bench chaos soak fuzz places results scale slurm clean format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -57,6 +57,9 @@ layers: $(VENV)/.developer
 snapshot: $(VENV)/.developer  ## stores, models, runs and pages of every kernel and learner, compared with recorded checksums
 	rm -rf .snapshot
 	$(BIN)/python tests/house/snapshot.py .snapshot --check tests/house/snapshot.json
+
+reference: $(VENV)/.installed  ## the tables of docs/reference.md and docs/jobs.md and the schema of job files, from the declarations
+	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks

@@ -14,13 +14,14 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Floats, Offsets, Packable, Packed, pack_pair
-from gramline.kernels.parameters import Record
+from gramline.kernels.records import Record
 from gramline.kernels.tiles import Tile
 
 
 class Kernel(Record):
     """A positive semidefinite similarity between structures or between their positions."""
 
+    what: ClassVar[str] = "a kernel such as SequenceLabeling()"
     packed_kind: ClassVar[str]  # the `kind` of packed corpus it reads
     per_position: ClassVar[bool]  # True: a row per position; False: a row per structure
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, TypeVar
 
-from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.parameters import Record
+from gramline.kernels.errors import KernelParameterError, did_you_mean
+from gramline.kernels.records import Record
 
 KERNELS = {
     "sequence-labeling": "gramline.kernels.sequences.labeling:SequenceLabeling",
@@ -36,30 +35,34 @@ R = TypeVar("R", bound=Record)
 
 def find(name: str, base: type[R]) -> type[R]:
     """The record class of that name, which must be a `base`."""
-    if name not in EVERYTHING:
-        near = get_close_matches(name, EVERYTHING, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(EVERYTHING)}"
-        raise KernelParameterError(f"there is no kernel, observation kernel or prior called {name!r}{hint}")
+    if not isinstance(name, str) or name not in EVERYTHING:
+        problem = f"there is no kernel, observation kernel or prior called {name!r}"
+        raise KernelParameterError(problem, advice=did_you_mean(name, EVERYTHING), key="name")
     module, _, attribute = EVERYTHING[name].partition(":")
     found: type = getattr(import_module(module), attribute)
     if not issubclass(found, base):
-        raise KernelParameterError(f"{name!r} is not a {base.__name__}")
+        raise KernelParameterError(f"{name!r} is not {base.what}", key="name")
     return found
 
 
 def from_dict(description: Mapping[str, Any], base: type[R]) -> R:
-    """The record whose `to_dict` gave `description`; nested records are rebuilt as well."""
-    params = {key: _revive(value) for key, value in description.items() if key != "name"}
-    try:
-        name = description["name"]
-    except KeyError:
-        raise KernelParameterError(f"a kernel description needs a 'name': {dict(description)}") from None
-    return find(name, base).from_params(params)
+    """The record whose `to_dict` gave `description`; nested records are rebuilt as well.
+
+    An error names the parameter as `key`, that of a nested record as outer.inner.
+    """
+    if "name" not in description:
+        raise KernelParameterError(f"a kernel description needs a 'name': {dict(description)}")
+    kind = find(description["name"], base)
+    return kind.from_params({key: _revive(key, value) for key, value in description.items() if key != "name"})
 
 
-def _revive(value: Any) -> Any:
+def _revive(key: str, value: Any) -> Any:
     if isinstance(value, Mapping):
-        return from_dict(value, Record)
+        try:
+            return from_dict(value, Record)
+        except KernelParameterError as error:
+            error.key = key if error.key is None else f"{key}.{error.key}"
+            raise
     if isinstance(value, list):
-        return tuple(_revive(item) for item in value)
+        return tuple(_revive(key, item) for item in value)
     return value

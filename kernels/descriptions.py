@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from typing import Any
 
 from gramline.kernels.catalogue import find
 from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.parameters import Record
+from gramline.kernels.parameters import parameters_of
+from gramline.kernels.records import Record
 
 LONGEST = 60  # characters of a value that is shown whole
 
@@ -32,14 +32,8 @@ def _defaults(name: str) -> dict[str, Any]:
         kind = find(name, Record)
     except KernelParameterError:
         return {}
-    defaults: dict[str, Any] = {}
-    for item in fields(kind):  # type: ignore[arg-type]
-        if item.default is not MISSING:
-            defaults[item.name] = item.default
-        elif item.default_factory is not MISSING:
-            made = item.default_factory()
-            defaults[item.name] = made.to_dict() if isinstance(made, Record) else made
-    return defaults
+    defaults = {key: parameter.default for key, parameter in parameters_of(kind).items()}
+    return {key: value.to_dict() if isinstance(value, Record) else value for key, value in defaults.items()}
 
 
 def short_value(value: Any) -> str:

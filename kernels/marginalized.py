@@ -11,22 +11,49 @@ from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gramline.kernels._jit import jit
 from gramline.kernels.base import Kernel
-from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
+from gramline.kernels.errors import KernelOverflowError, PackingError
+from gramline.kernels.matrices import Matrix, SquareMatrix
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.packing import Floats, Packable, Packed, frozen
-from gramline.kernels.parameters import Matrix, as_matrix, require_positive
+from gramline.kernels.parameters import Weight
 from gramline.kernels.priors import Prior
 from gramline.kernels.tiles import Tile, is_same, mirror, row_strips, tile_memory
+from gramline.kernels.value_kinds import Refused
 
 EIGENVALUE_TOLERANCE = 1e-10
-SMALLEST_WEIGHT = 1e-150  # of c: everything is a multiple of c^2
+
+
+class SemidefiniteMatrix(SquareMatrix):
+    """A symmetric positive semidefinite matrix."""
+
+    def plain(self, value: Any) -> tuple[tuple[float, ...], ...]:
+        matrix = super().plain(value)
+        array = np.array(matrix)
+        if not array.size:
+            raise Refused("is empty", "give one row and column per label")
+        if not np.allclose(array, array.T, rtol=1e-12, atol=0):
+            raise Refused("is not symmetric", "a label kernel must be")
+        eigenvalues = np.linalg.eigvalsh(array)
+        if eigenvalues[0] < -EIGENVALUE_TOLERANCE * max(abs(eigenvalues[-1]), abs(eigenvalues[0])):
+            raise Refused(
+                f"is not positive semidefinite (smallest eigenvalue {eigenvalues[0]:.6g})",
+                "add that much to its diagonal, or use another label kernel",
+            )
+        return matrix
+
+
+Observation = Annotated[ObservationKernel, "how two observations are compared, see below"]
+LabelPrior = Annotated[Prior, "what is known of a position's label beforehand, see below"]
+LabelKernel = Annotated[
+    Matrix | None, SemidefiniteMatrix(), "labels x labels, positive semidefinite; none is the identity"
+]
 
 
 class Strip(NamedTuple):
@@ -55,27 +82,10 @@ class PositionLabeling(Kernel):
 
     per_position: ClassVar[bool] = True
 
-    c: float
-    observation: ObservationKernel
-    prior: Prior
-    label_kernel: Matrix | None
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        object.__setattr__(self, "c", require_positive(self.c, f"{kind}.c"))
-        if not SMALLEST_WEIGHT <= self.c <= 1 / SMALLEST_WEIGHT:
-            raise KernelParameterError(
-                f"{kind}.c must be between {SMALLEST_WEIGHT:g} and {1 / SMALLEST_WEIGHT:g}, got {self.c:g}: "
-                "float64 does not hold its square"
-            )
-        if not isinstance(self.observation, ObservationKernel):
-            raise KernelParameterError(
-                f"{kind}.observation must be an observation kernel such as Identity(), got {self.observation!r}"
-            )
-        if not isinstance(self.prior, Prior):
-            raise KernelParameterError(f"{kind}.prior must be a prior such as UniformPrior(), got {self.prior!r}")
-        if self.label_kernel is not None:
-            object.__setattr__(self, "label_kernel", as_label_kernel(self.label_kernel, f"{kind}.label_kernel"))
+    c: Weight
+    observation: Observation
+    prior: LabelPrior
+    label_kernel: LabelKernel
 
     @abstractmethod
     def recursion(self, rows: Packed, cols: Packed) -> Recursion:
@@ -214,20 +224,3 @@ def prior_table(packed: Packed) -> Floats:
     if packed.prior is not None:
         return packed.prior
     return np.full((packed.n_positions, packed.n_labels), 1.0 / packed.n_labels)
-
-
-def as_label_kernel(value: object, what: str) -> Matrix:
-    """A symmetric positive semidefinite matrix as nested tuples."""
-    matrix = as_matrix(value, what)
-    array = np.array(matrix)
-    if not array.size:
-        raise KernelParameterError(f"{what} is empty; give one row and column per label")
-    if not np.allclose(array, array.T, rtol=1e-12, atol=0):
-        raise KernelParameterError(f"{what} is not symmetric; a label kernel must be")
-    eigenvalues = np.linalg.eigvalsh(array)
-    if eigenvalues[0] < -EIGENVALUE_TOLERANCE * max(abs(eigenvalues[-1]), abs(eigenvalues[0])):
-        raise KernelParameterError(
-            f"{what} is not positive semidefinite (smallest eigenvalue {eigenvalues[0]:.6g}); "
-            "add that much to its diagonal, or use another label kernel"
-        )
-    return matrix

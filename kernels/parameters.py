@@ -1,127 +1,138 @@
-"""Frozen records that travel as small dictionaries, and say their parameters the way scikit-learn asks for them."""
+"""Parameters declared once: what a value may be and what it is for stand in the annotation, and are read there.
+
+    degree: Annotated[Whole, "power of the dot product"] = 2
+
+is all that a kernel, a learner or a table of a settings file says of a parameter. Kernels check it when they are made,
+learners in `fit`, settings files when they are read, all by `checked`; the JSON schema of job files and the tables of
+docs/reference.md and docs/jobs.md are made of `parameters_of`. Needs nothing but the standard library.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, ClassVar, Self
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from inspect import Parameter as Argument
+from inspect import signature
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
+from gramline.kernels.errors import LocatedError, did_you_mean
+from gramline.kernels.value_kinds import Choice, Flag, Instance, Kind, Number, Refused, Words
 
-from gramline.kernels.errors import KernelParameterError
-
-Matrix = tuple[tuple[float, ...], ...]
-REAL_KINDS = "iufO"  # NumPy's kinds of real numbers; objects such as fractions.Fraction say for themselves
+REQUIRED: Any = Argument.empty  # the default of a parameter that has none
+LONGEST = 200  # letters of a refused value that are shown
 
 
-class Record:
-    """Base of every frozen parameter record: kernels, observation kernels, priors.
+Whole = Annotated[int, Number(whole=True, least=1)]
+WholeOrZero = Annotated[int, Number(whole=True, least=0)]
+AnyWhole = Annotated[int, Number(whole=True)]
+Positive = Annotated[float, Number(above=0)]
+NonNegative = Annotated[float, Number(least=0)]
+Share = Annotated[float, Number(above=0, most=1)]
+ZeroToOne = Annotated[float, Number(least=0, most=1)]
+Weight = Annotated[float, Number(least=1e-150, most=1e150)]  # a positive number whose square float64 holds
+Boolean = Annotated[bool, Flag()]
+Text = Annotated[str, Words()]
 
-    `name` is the key of the record in the catalogue; the dictionary form is {"name": ..., field: value, ...}.
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter."""
+
+    name: str
+    kind: Kind
+    may_be_none: bool
+    description: str
+    default: Any  # REQUIRED where there is none
+
+
+def parameters_of(owner: type) -> dict[str, Parameter]:
+    """What the fields of a dataclass, or the arguments of another class's constructor, declare; in their order."""
+    return _parameters_of(owner)
+
+
+@cache
+def _parameters_of(owner: type) -> dict[str, Parameter]:
+    defaults: dict[str, Any]
+    if is_dataclass(owner):
+        hints = get_type_hints(owner, include_extras=True)
+        defaults = {
+            item.name: item.default_factory()
+            if item.default_factory is not MISSING
+            else REQUIRED
+            if item.default is MISSING
+            else item.default
+            for item in fields(owner)
+        }
+    else:
+        hints = get_type_hints(owner.__init__, include_extras=True)  # type: ignore[misc]
+        defaults = {name: argument.default for name, argument in signature(owner).parameters.items()}
+    return {name: Parameter(name, *_declared(hints[name]), default) for name, default in defaults.items()}
+
+
+def checked(
+    owner: type, values: Mapping[str, Any], error: type[LocatedError], *, prefix: str = "", as_given: bool = False
+) -> dict[str, Any]:
+    """`values` as plain ones; the first that its declaration does not allow is an `error` with its `key`.
+
+    `prefix` stands before the name in the sentence. `as_given`: the values will be used as they are.
     """
-
-    name: ClassVar[str]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
-        """Constructor arguments by name."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able dictionary; `catalogue.from_dict` gives an equal record back."""
-        return {"name": self.name} | {key: _plain(value) for key, value in self.get_params().items()}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """The record with these parameters; an unknown parameter is an error that lists the known ones."""
-        known = [item.name for item in fields(cls)]  # type: ignore[arg-type]
-        for key in params:
-            if key not in known:
-                raise KernelParameterError(f"{cls.__name__} has no parameter {key!r}; it has {', '.join(known)}")
-        return cls(**params)
+    known = parameters_of(owner)
+    return {
+        name: None
+        if value is None and known[name].may_be_none
+        else plain_value(name, known[name].kind, value, error, prefix=prefix, as_given=as_given)
+        for name, value in values.items()
+    }
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def as_matrix(value: Any, what: str) -> Matrix:
-    """A square matrix as nested tuples of floats; a value that is one already is returned as it is."""
+def plain_value(
+    name: str, kind: Kind, value: Any, error: type[LocatedError], *, prefix: str = "", as_given: bool = False
+) -> Any:
+    """One value as `checked` does it, for what is no parameter of a class."""
     try:
-        given = np.asarray(value)
-        # float() would read text, dates and half of a complex number as numbers; truth values are 0 and 1
-        array = np.array(given, dtype=float) if given.dtype.kind in "b" + REAL_KINDS else None
-    except (TypeError, ValueError, OverflowError) as error:
-        raise KernelParameterError(f"{what} must be a square matrix of numbers: {error}") from None
-    if array is None:
-        raise KernelParameterError(f"{what} must be a square matrix of numbers, got {given.ravel()[:1].tolist()}")
-    if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise KernelParameterError(f"{what} must be a square matrix, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise KernelParameterError(f"{what} contains a value that is not a finite number")
-    if _is_nested_tuple_of_floats(value):
-        result: Matrix = value
-        return result
-    return tuple(tuple(float(item) for item in row) for row in array)
-
-
-def _is_nested_tuple_of_floats(value: Any) -> bool:
-    return type(value) is tuple and all(
-        type(row) is tuple and all(type(item) is float for item in row) for row in value
-    )
-
-
-def as_number(value: Any, what: str) -> float:
-    """A finite plain int or float; one that is so already is returned as it is (scikit-learn's clone checks)."""
-    if type(value) not in (int, float):
-        try:
-            given = np.asarray(value)
-            # float() would read text, truth values and half of a complex number as numbers
-            number = float(value) if given.ndim == 0 and given.dtype.kind in REAL_KINDS else None
-        except (TypeError, ValueError, OverflowError):
-            number = None
-        if number is None:
-            raise KernelParameterError(f"{what} must be a number, got {value!r}")
-        value = number
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        raise KernelParameterError(f"{what} must be a number of at most 64 bits; write a larger one as a float")
-    if not np.isfinite(value):
-        raise KernelParameterError(f"{what} must be a finite number, got {value}")
-    plain: float = value
+        plain = kind.plain(value)
+        if as_given and not kind.works(value):
+            raise Refused
+    except Refused as refused:
+        rest = refused.rest or f"must be {kind.words}, got {_shown(value)}"
+        raise error(f"{prefix}{name} {rest}", advice=refused.advice, key=name) from None
     return plain
 
 
-def require_positive(value: Any, what: str) -> float:
-    """`value` as a plain number, which must be positive."""
-    number = as_number(value, what)
-    if number <= 0:
-        raise KernelParameterError(f"{what} must be a positive number, got {number}")
-    return number
+def refuse_unknown(
+    names: Iterable[str], known: Collection[str], error: type[LocatedError], what: str = "there is no"
+) -> None:
+    """An error for the first name that is not known, with the one that was probably meant."""
+    for name in names:
+        if name not in known:
+            raise error(f"{what} {name!r}", advice=did_you_mean(name, known), key=name)
 
 
-def require_share(value: Any, what: str) -> float:
-    """`value` as a plain number above 0 and at most 1."""
-    number = as_number(value, what)
-    if not 0 < number <= 1:
-        raise KernelParameterError(f"{what} must be a number above 0 and at most 1, got {number}")
-    return number
+def require_all(owner: type, names: Collection[str], error: type[LocatedError], *, prefix: str = "") -> None:
+    """An error for the first parameter without a default that is not among `names`."""
+    for parameter in parameters_of(owner).values():
+        if parameter.default is REQUIRED and parameter.name not in names:
+            raise error(f"{prefix}{parameter.name} is missing", key=parameter.name)
 
 
-def require_whole_number(value: Any, what: str) -> int:
-    """`value` as a plain int of at least 1 that compiled loops can hold."""
-    number = as_number(value, what)
-    if number != int(number) or number < 1:
-        raise KernelParameterError(f"{what} must be a whole number of at least 1, got {number}")
-    if number >= 2**63:
-        raise KernelParameterError(f"{what} must be a whole number of at most 64 bits, got {number}")
-    return number if isinstance(number, int) else int(number)
+def _declared(hint: Any) -> tuple[Kind, bool, str]:
+    """What an annotation says: the kind, whether None is allowed, and the description."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner, *notes = get_args(hint)
+        kind, may_be_none, description = _declared(inner)
+        kind = next((note for note in notes if isinstance(note, Kind)), kind)
+        return kind, may_be_none, next((note for note in reversed(notes) if isinstance(note, str)), description)
+    if origin in (Union, UnionType) and NoneType in get_args(hint):
+        kind, _, description = _declared(Union[tuple(part for part in get_args(hint) if part is not NoneType)])  # noqa: UP007
+        return kind, True, description
+    if origin is Literal:
+        return Choice(get_args(hint)), False, ""
+    return (Instance(hint) if "what" in getattr(hint, "__dict__", {}) else Kind()), False, ""
 
 
-def require_flag(value: Any, what: str) -> bool:
-    """`value` as a plain bool."""
-    if not isinstance(value, bool | np.bool_):
-        raise KernelParameterError(f"{what} must be True or False, got {value!r}")
-    return value if isinstance(value, bool) else bool(value)
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from gramline.kernels.errors import KernelParameterError, PackingError
+from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import MISSING, Floats, Packed, place
-from gramline.kernels.parameters import Record, require_positive
+from gramline.kernels.parameters import Weight
+from gramline.kernels.records import Record
 
 ROW_SUM_TOLERANCE = 1e-6
 DISTRIBUTION_ADVICE = "give values between 0 and 1 that sum to 1"
-LARGEST_SMOOTHING = 1e150  # beyond it s L may be infinite, and every frequency 0
 
 
 class Prior(Record):
     """A distribution over the labels at every position."""
+
+    what: ClassVar[str] = "a prior such as UniformPrior()"
 
     @abstractmethod
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
@@ -41,6 +43,7 @@ class UniformPrior(Prior):
     """
 
     name: ClassVar[str] = "uniform"
+    summary: ClassVar[str] = "nothing is known"
 
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:  # noqa: ARG002
         return None
@@ -59,6 +62,7 @@ class TabulatedPrior(Prior):
     """
 
     name: ClassVar[str] = "tabulated"
+    summary: ClassVar[str] = "a table that the corpus carries, such as the marginals of a CRF"
 
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:  # noqa: ARG002
         table = packed.table
@@ -99,17 +103,9 @@ class EmpiricalPrior(Prior):
     """
 
     name: ClassVar[str] = "empirical"
+    summary: ClassVar[str] = "how often an observation had each label in training"
 
-    smoothing: float = 1.0
-
-    def __post_init__(self) -> None:
-        smoothing = require_positive(self.smoothing, "EmpiricalPrior.smoothing")
-        if not 1 / LARGEST_SMOOTHING <= smoothing <= LARGEST_SMOOTHING:
-            raise KernelParameterError(
-                f"EmpiricalPrior.smoothing must be between {1 / LARGEST_SMOOTHING:g} and {LARGEST_SMOOTHING:g}, "
-                f"got {smoothing:g}: float64 does not hold the frequencies"
-            )
-        object.__setattr__(self, "smoothing", smoothing)
+    smoothing: Annotated[Weight, "counts added to every label"] = 1.0
 
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
         training = packed if like is None else like

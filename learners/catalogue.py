@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 from numpy.typing import NDArray
 
+from gramline.kernels.errors import did_you_mean
 from gramline.learners.errors import LearnerError, LearnerParameterError
 from gramline.learners.estimator import Learner
 
@@ -24,10 +24,9 @@ LEARNERS = {
 
 def find_learner(name: str) -> type[Learner]:
     """The learner class of that name."""
-    if name not in LEARNERS:
-        near = get_close_matches(name, LEARNERS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(LEARNERS)}"
-        raise LearnerParameterError(f"there is no learner called {name!r}{hint}")
+    if not isinstance(name, str) or name not in LEARNERS:
+        advice = did_you_mean(name, LEARNERS)
+        raise LearnerParameterError(f"there is no learner called {name!r}", advice=advice, key="name")
     module, _, attribute = LEARNERS[name].partition(":")
     try:
         found: type[Learner] = getattr(import_module(module), attribute)

@@ -15,12 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.kernels.parameters import checked, refuse_unknown
 from gramline.learners.arrays import Indices
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 
 
 class Estimator:
-    """get_params, set_params and repr from the constructor's signature."""
+    """get_params, set_params, repr and the check of all values from the constructor's signature."""
 
     @classmethod
     def _parameters(cls) -> dict[str, Parameter]:
@@ -42,10 +43,9 @@ class Estimator:
         nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
             outer, _, inner = key.partition("__")
-            if outer not in self._parameters():
-                raise LearnerParameterError(
-                    f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(self._parameters())}"
-                )
+            refuse_unknown(
+                [outer], self._parameters(), LearnerParameterError, f"{type(self).__name__} has no parameter"
+            )
             if inner:
                 nested.setdefault(outer, {})[inner] = value
             else:
@@ -53,6 +53,13 @@ class Estimator:
         for outer, inner_params in nested.items():
             setattr(self, outer, _with_params(getattr(self, outer), inner_params, f"{type(self).__name__}.{outer}"))
         return self
+
+    def check_parameters(self) -> None:
+        """Refuse a value that the constructor's annotations do not allow; `fit` does so before any work.
+
+        A subclass adds what one parameter says of another.
+        """
+        checked(type(self), self.get_params(deep=False), LearnerParameterError, as_given=True)
 
     def fresh(self) -> Self:
         """An unfitted copy with the same parameters; nested estimators are copied as well."""
@@ -99,6 +106,8 @@ class Learner(Estimator):
     """
 
     name: ClassVar[str]  # its key in the catalogue
+    summary: ClassVar[str]  # half a sentence for docs/reference.md
+    what: ClassVar[str] = "a learner such as LabelingPerceptron()"
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
 
@@ -153,9 +162,8 @@ class Learner(Estimator):
     @classmethod
     def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `to_state`."""
-        unknown = set(attributes["params"]) - set(cls._parameters())
-        if unknown:
-            raise LearnerParameterError(f"{cls.__name__} has no parameter {sorted(unknown)[0]!r}")
+        known = cls._parameters()
+        refuse_unknown(attributes["params"], known, LearnerParameterError, f"{cls.__name__} has no parameter")
         learner = cls(**{key: _tuples(value) for key, value in attributes["params"].items()})
         for key, value in attributes["fitted"].items():
             # JSON has no tuples; label names are one everywhere.
@@ -171,13 +179,13 @@ def _with_params(value: Any, params: dict[str, Any], where: str) -> Any:
     if hasattr(value, "set_params"):
         return value.set_params(**params)
     if not is_dataclass(value) or isinstance(value, type):
-        raise LearnerParameterError(f"{where} is {value!r}, which has no parameters of its own")
+        raise LearnerParameterError(f"{where} is {value!r}, which has no parameters of its own", key=where)
     flat: dict[str, Any] = {}
     deeper: dict[str, dict[str, Any]] = {}
     for key, item in params.items():
         outer, _, inner = key.partition("__")
         if not hasattr(value, outer):
-            raise LearnerParameterError(f"{where} has no parameter {outer!r}")
+            raise LearnerParameterError(f"{where} has no parameter {outer!r}", key=outer)
         if inner:
             deeper.setdefault(outer, {})[inner] = item
         else:

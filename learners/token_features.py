@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,8 @@ from scipy.sparse import csr_array
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Codes, Offsets
-from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError
-
-Unlabeled = Literal["error", "drop"]
+from gramline.learners.errors import LabelError, LearnerError
+from gramline.learners.parameters import Unlabeled
 
 
 def packed_sequences(corpus: Packable | Packed) -> Packed:
@@ -74,17 +72,11 @@ def known_features(packed: Packed, names: Sequence[str]) -> csr_array:
     return mapped
 
 
-def check_unlabeled(unlabeled: str) -> None:
-    if unlabeled not in ("error", "drop"):
-        raise LearnerParameterError(f"unlabeled must be 'error' or 'drop', got {unlabeled!r}")
-
-
 def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> NDArray[np.bool_]:
     """Which structures have a label at every position, shape (n_structures,).
 
     Chains are learnt from whole label paths: a missing label is an error unless `unlabeled` is "drop".
     """
-    check_unlabeled(unlabeled)
     missing = np.flatnonzero(codes == MISSING)
     complete = np.ones(len(starts) - 1, bool)
     if len(missing) == 0:

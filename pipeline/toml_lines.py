@@ -16,14 +16,13 @@ _LONG = re.compile(r"\"\"\"|'''")
 
 
 @dataclass(frozen=True)
-class JobLines:
+class TomlLines:
     """Line numbers of one file, by (table, its number among tables of that name, key or "")."""
 
-    path: str = ""
     numbers: dict[tuple[str, int, str], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: str, text: str) -> JobLines:
+    def of(cls, text: str) -> TomlLines:
         numbers: dict[tuple[str, int, str], int] = {}
         seen: Counter[str] = Counter()
         table, index, is_inside = "", 0, False
@@ -45,12 +44,11 @@ class JobLines:
                 name = _bare(key[1]).partition(".")[0]
                 where = (table, index, name) if table else (name, 0, "")
                 numbers.setdefault(where, number)
-        return cls(path, numbers)
+        return cls(numbers)
 
-    def where(self, table: str, key: str = "", index: int = 0) -> str:
-        """`job.toml:7`, or the file alone when the line is unknown."""
-        number = self.numbers.get((table, index, key)) or self.numbers.get((table, index, ""))
-        return self.path if number is None else f"{self.path}:{number}"
+    def line(self, table: str, key: str = "", index: int = 0) -> int | None:
+        """The line of a key, else that of its table, else None."""
+        return self.numbers.get((table, index, key)) or self.numbers.get((table, index, ""))
 
 
 def line_of(error: Exception, content: bytes) -> int:

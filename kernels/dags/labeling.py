@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from gramline.kernels.dags.labeling_loops import sweep_graphs
 from gramline.kernels.dags.topology import ColumnGraphs, RowGraphs
-from gramline.kernels.marginalized import PositionLabeling, Strip
-from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Packed, PackedDags
-from gramline.kernels.parameters import Matrix
-from gramline.kernels.priors import Prior, UniformPrior
+from gramline.kernels.parameters import Weight
+from gramline.kernels.priors import UniformPrior
 from gramline.kernels.tiles import chunk_starts
 
 
@@ -42,12 +41,13 @@ class DagLabeling(PositionLabeling):
     """
 
     name: ClassVar[str] = "dag-labeling"
+    summary: ClassVar[str] = "directed paths of acyclic graphs"
     packed_kind: ClassVar[str] = "dags"
 
-    c: float = 1.0
-    observation: ObservationKernel = field(default_factory=Identity)
-    prior: Prior = field(default_factory=UniformPrior)
-    label_kernel: Matrix | None = None
+    c: Annotated[Weight, "weight of every node"] = 1.0
+    observation: Observation = field(default_factory=Identity)
+    prior: LabelPrior = field(default_factory=UniformPrior)
+    label_kernel: LabelKernel = None
 
     def recursion(self, rows: Packed, cols: Packed) -> Paths:
         return Paths(rows, cols)

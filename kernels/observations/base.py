@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
 from gramline.kernels.packing import Floats, Ints, Packed
-from gramline.kernels.parameters import Record
+from gramline.kernels.parameters import Boolean
+from gramline.kernels.records import Record
+from gramline.kernels.value_kinds import Flag
 
 
 class Strips(Protocol):
@@ -19,8 +21,22 @@ class Strips(Protocol):
         ...
 
 
+class NormalizedAlready(Flag):
+    """Of a kernel that is 1 between an observation and itself: whatever is asked for, the record is the same."""
+
+    def plain(self, value: Any) -> bool:
+        super().plain(value)
+        return False
+
+
+Normalized = Annotated[Boolean, "1 between an observation and itself"]
+AlwaysNormalized = Annotated[bool, NormalizedAlready(), "changes nothing: it is 1 between an observation and itself"]
+
+
 class ObservationKernel(Record):
     """k_x(x, x') between two observations; `normalized` divides by sqrt(k_x(x, x) k_x(x', x')), 0 where that is 0."""
+
+    what: ClassVar[str] = "an observation kernel such as Identity()"
 
     normalized: bool
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.observations.base import AlwaysNormalized, Normalized, ObservationKernel
 from gramline.kernels.observations.product_loops import raise_to_power
 from gramline.kernels.observations.products import FeatureStrips, feature_strips, squared_norms
 from gramline.kernels.packing import Features, Floats, Packed
-from gramline.kernels.parameters import as_number, require_flag, require_positive, require_whole_number
+from gramline.kernels.parameters import NonNegative, Positive, Whole
 
 
 class FeatureKernel(ObservationKernel):
@@ -55,11 +54,9 @@ class Linear(FeatureKernel):
     """
 
     name: ClassVar[str] = "linear"
+    summary: ClassVar[str] = "the dot product of features"
 
-    normalized: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "normalized", require_flag(self.normalized, "Linear.normalized"))
+    normalized: Normalized = False
 
 
 @dataclass(frozen=True)
@@ -81,21 +78,11 @@ class Polynomial(FeatureKernel):
     """
 
     name: ClassVar[str] = "polynomial"
+    summary: ClassVar[str] = "(dot product + coef0)^degree"
 
-    degree: int = 2
-    coef0: float = 1.0
-    normalized: bool = False
-
-    def __post_init__(self) -> None:
-        degree = require_whole_number(self.degree, "Polynomial.degree")
-        coef0 = as_number(self.coef0, "Polynomial.coef0")
-        if coef0 < 0:
-            raise KernelParameterError(
-                f"Polynomial.coef0 must not be negative (the kernel would not be positive semidefinite), got {coef0}"
-            )
-        object.__setattr__(self, "degree", degree)
-        object.__setattr__(self, "coef0", coef0)
-        object.__setattr__(self, "normalized", require_flag(self.normalized, "Polynomial.normalized"))
+    degree: Annotated[Whole, "a whole number from 1"] = 2
+    coef0: Annotated[NonNegative, "0 or more; less would not be positive semidefinite"] = 1.0
+    normalized: Normalized = False
 
     def apply(self, values: Floats) -> None:
         raise_to_power(values, self.coef0, self.degree)
@@ -118,14 +105,11 @@ class Gaussian(FeatureKernel):
     """
 
     name: ClassVar[str] = "gaussian"
+    summary: ClassVar[str] = "exp(-gamma distance^2)"
     by_distance: ClassVar[bool] = True
 
-    gamma: float
-    normalized: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", require_positive(self.gamma, "Gaussian.gamma"))
-        object.__setattr__(self, "normalized", require_flag(self.normalized, "Gaussian.normalized"))
+    gamma: Annotated[Positive, "above 0"]
+    normalized: AlwaysNormalized = False
 
     def apply(self, values: Floats) -> None:
         np.multiply(values, -self.gamma, out=values)

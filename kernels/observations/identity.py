@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.observations.base import AlwaysNormalized, ObservationKernel
 from gramline.kernels.observations.codes import EqualStrips
 from gramline.kernels.packing import Floats, Packed
-from gramline.kernels.parameters import require_flag
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,9 @@ class Identity(ObservationKernel):
     """
 
     name: ClassVar[str] = "identity"
+    summary: ClassVar[str] = "1 for equal observations, else 0"
 
-    normalized: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "normalized", require_flag(self.normalized, "Identity.normalized"))
+    normalized: AlwaysNormalized = False
 
     def strips(self, rows: Packed, cols: Packed) -> EqualStrips:
         return EqualStrips(rows.observed, cols.observed)

@@ -5,17 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from gramline.kernels.errors import KernelParameterError, PackingError
-from gramline.kernels.observations.base import ObservationKernel, inverse_norms
+from gramline.kernels.matrices import Matrix
+from gramline.kernels.observations.base import Normalized, ObservationKernel, inverse_norms
 from gramline.kernels.observations.codes import GatheredStrips
 from gramline.kernels.packing import Floats, Ints, Packed, place
-from gramline.kernels.parameters import Matrix, as_matrix, require_flag
+from gramline.kernels.value_kinds import Kind, Refused
 
 EIGENVALUE_TOLERANCE = 1e-10
+
+
+class SymbolNames(Kind):
+    """Distinct strings; a string stands for its characters."""
+
+    words = "a list of strings"
+    depth = 1
+
+    def plain(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, Sequence) or not all(isinstance(symbol, str) for symbol in value):
+            raise Refused
+        if not value:
+            raise Refused("is empty", "give the symbols that the matrix compares")
+        if len(set(value)) < len(value):
+            raise Refused(f"names {next(symbol for n, symbol in enumerate(value) if symbol in value[:n])!r} twice")
+        return value if isinstance(value, tuple) else tuple(value)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1}
 
 
 @dataclass(frozen=True)
@@ -42,28 +63,31 @@ class Substitution(ObservationKernel):
     """
 
     name: ClassVar[str] = "substitution"
+    summary: ClassVar[str] = "a table, such as an amino-acid matrix"
 
-    symbols: tuple[str, ...]
-    matrix: Matrix
-    normalized: bool = False
+    symbols: Annotated[tuple[str, ...], SymbolNames(), "the observations it knows"]
+    matrix: Annotated[
+        Matrix, "symbols x symbols, symmetric; one that is not positive semidefinite is reported, not refused"
+    ]
+    normalized: Normalized = False
 
     def __post_init__(self) -> None:
-        symbols = _as_symbols(self.symbols)
-        matrix = as_matrix(self.matrix, "Substitution.matrix")
-        if len(symbols) != len(matrix):
+        super().__post_init__()
+        if len(self.symbols) != len(self.matrix):
             raise KernelParameterError(
-                f"Substitution.matrix has {len(matrix)} rows for {len(symbols)} symbols; give one row per symbol"
+                f"Substitution.matrix has {len(self.matrix)} rows for {len(self.symbols)} symbols",
+                advice="give one row per symbol",
+                key="matrix",
             )
-        array = np.array(matrix)
+        array = np.array(self.matrix)
         if not np.array_equal(array, array.T):
             i, j = (int(index) for index in np.argwhere(array != array.T)[0])
             raise KernelParameterError(
-                f"Substitution.matrix is not symmetric: {symbols[i]!r} to {symbols[j]!r} is {array[i, j]:g}, but back "
-                f"it is {array[j, i]:g}; use their mean"
+                f"Substitution.matrix is not symmetric: {self.symbols[i]!r} to {self.symbols[j]!r} is "
+                f"{array[i, j]:g}, but back it is {array[j, i]:g}",
+                advice="use their mean",
+                key="matrix",
             )
-        object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "normalized", require_flag(self.normalized, "Substitution.normalized"))
 
     @cached_property
     def values(self) -> Floats:
@@ -114,16 +138,3 @@ def _codes(packed: Packed) -> Ints:
     if packed.codes is None:
         raise PackingError("the corpus is not encoded for Substitution", advice="prepare it with kernel.prepare first")
     return packed.codes
-
-
-def _as_symbols(value: Any) -> tuple[str, ...]:
-    """Distinct strings as a tuple; a string stands for its characters."""
-    if not isinstance(value, Sequence) or not all(isinstance(symbol, str) for symbol in value):
-        raise KernelParameterError(f"Substitution.symbols must be a list of strings, got {value!r}")
-    symbols = value if isinstance(value, tuple) else tuple(value)
-    if not symbols:
-        raise KernelParameterError("Substitution.symbols is empty; give the symbols that the matrix compares")
-    if len(set(symbols)) < len(symbols):
-        twice = next(symbol for number, symbol in enumerate(symbols) if symbol in symbols[:number])
-        raise KernelParameterError(f"Substitution.symbols names {twice!r} twice")
-    return symbols

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.marginalized import Marginals, PositionLabeling, Strip
-from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.marginalized import LabelKernel, LabelPrior, Marginals, Observation, PositionLabeling, Strip
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Floats, Ints, Offsets, Packed
-from gramline.kernels.parameters import Matrix, as_number
-from gramline.kernels.priors import Prior, UniformPrior
+from gramline.kernels.parameters import Weight, ZeroToOne
+from gramline.kernels.priors import UniformPrior
 from gramline.kernels.sequences.matching_loops import fill_runs, list_equal_columns
 from gramline.kernels.sequences.sweep_loops import sweep_contiguous, sweep_gappy
 from gramline.kernels.tiles import Tile, chunk_starts, is_same, mirror, tile_memory
@@ -54,20 +52,16 @@ class SequenceLabeling(PositionLabeling):
     """
 
     name: ClassVar[str] = "sequence-labeling"
+    summary: ClassVar[str] = "runs of neighbours"
     packed_kind: ClassVar[str] = "sequences"
 
-    c: float = 1.0
-    gap: float = 0.0
-    observation: ObservationKernel = field(default_factory=Identity)
-    prior: Prior = field(default_factory=UniformPrior)
-    label_kernel: Matrix | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        gap = as_number(self.gap, "SequenceLabeling.gap")
-        if not 0 <= gap <= 1:
-            raise KernelParameterError(f"SequenceLabeling.gap must be between 0 and 1, got {gap}")
-        object.__setattr__(self, "gap", gap)
+    c: Annotated[
+        Weight, "weight of every position of a run; larger reaches further, and overflows when far too large"
+    ] = 1.0
+    gap: Annotated[ZeroToOne, "between 0 and 1: runs may skip positions, each counting this much"] = 0.0
+    observation: Observation = field(default_factory=Identity)
+    prior: LabelPrior = field(default_factory=UniformPrior)
+    label_kernel: LabelKernel = None
 
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         if self.gap == 0 and isinstance(self.observation, Identity):

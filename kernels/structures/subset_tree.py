@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, place
-from gramline.kernels.parameters import require_flag, require_share, require_whole_number
+from gramline.kernels.parameters import Boolean, Share, Whole
 from gramline.kernels.ranges import offsets_from_lengths, range_containing
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
@@ -44,18 +44,15 @@ class SubsetTree(Kernel):
     """
 
     name: ClassVar[str] = "subset-tree"
+    summary: ClassVar[str] = "common fragments of parse trees (Collins and Duffy)"
     packed_kind: ClassVar[str] = "parses"
     per_position: ClassVar[bool] = False
 
-    decay: float = 1.0
-    max_depth: int | None = None
-    normalized: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "decay", require_share(self.decay, "SubsetTree.decay"))
-        object.__setattr__(self, "normalized", require_flag(self.normalized, "SubsetTree.normalized"))
-        if self.max_depth is not None:
-            object.__setattr__(self, "max_depth", require_whole_number(self.max_depth, "SubsetTree.max_depth"))
+    decay: Annotated[
+        Share, "weight of every production of a fragment, above 0 and at most 1; less prefers small ones"
+    ] = 1.0
+    max_depth: Annotated[Whole | None, "fragments at most so many productions deep"] = None
+    normalized: Annotated[Boolean, "1 between a tree and itself"] = False
 
     def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
         """Checks that every child comes after its parent: the bottom-up loops rely on it."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.packing import Floats, Packed, PackedTagged
-from gramline.kernels.parameters import as_number, require_share
+from gramline.kernels.parameters import Share, ZeroToOne
 from gramline.kernels.structures.tagging_loops import contiguous_runs, gapped_runs
 from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit
 
@@ -37,19 +36,12 @@ class Tagging(Kernel):
     """
 
     name: ClassVar[str] = "tagging"
+    summary: ClassVar[str] = "common runs of tags, each with or without its word"
     packed_kind: ClassVar[str] = "tagged"
     per_position: ClassVar[bool] = False
 
-    decay: float = 1.0
-    gap: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "decay", require_share(self.decay, "Tagging.decay"))
-        if self.gap is not None:
-            gap = as_number(self.gap, "Tagging.gap")
-            if not 0 <= gap <= 1:
-                raise KernelParameterError(f"Tagging.gap must be between 0 and 1, or None, got {gap}")
-            object.__setattr__(self, "gap", gap)
+    decay: Annotated[Share, "weight of every tag of a run, above 0 and at most 1"] = 1.0
+    gap: Annotated[ZeroToOne | None, "runs may skip positions, each counting this much"] = None
 
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         assert isinstance(rows, PackedTagged)

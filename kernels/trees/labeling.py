@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from gramline.kernels.marginalized import PositionLabeling, Strip
-from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
 from gramline.kernels.observations.identity import Identity
 from gramline.kernels.packing import Packed, PackedTrees
-from gramline.kernels.parameters import Matrix
-from gramline.kernels.priors import Prior, UniformPrior
+from gramline.kernels.parameters import Weight
+from gramline.kernels.priors import UniformPrior
 from gramline.kernels.tiles import chunk_starts
 from gramline.kernels.trees.labeling_loops import sweep_trees
 from gramline.kernels.trees.level_order import ColumnTrees, LevelOrder
@@ -48,12 +47,13 @@ class TreeLabeling(PositionLabeling):
     """
 
     name: ClassVar[str] = "tree-labeling"
+    summary: ClassVar[str] = "connected subtrees of ordered trees"
     packed_kind: ClassVar[str] = "trees"
 
-    c: float = 1.0
-    observation: ObservationKernel = field(default_factory=Identity)
-    prior: Prior = field(default_factory=UniformPrior)
-    label_kernel: Matrix | None = None
+    c: Annotated[Weight, "weight of every node"] = 1.0
+    observation: Observation = field(default_factory=Identity)
+    prior: LabelPrior = field(default_factory=UniformPrior)
+    label_kernel: LabelKernel = None
 
     def recursion(self, rows: Packed, cols: Packed) -> Subtrees:
         return Subtrees(rows, cols)

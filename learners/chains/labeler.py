@@ -19,7 +19,8 @@ from gramline.learners.estimator import Learner
 from gramline.learners.labels import Labels, decode_labels, label_lists
 from gramline.learners.operators.checks import check_cross
 from gramline.learners.operators.operator import GramOperator, is_operator
-from gramline.learners.token_features import Unlabeled, label_names, packed_sequences
+from gramline.learners.parameters import Unlabeled
+from gramline.learners.token_features import label_names, packed_sequences
 
 Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
+from gramline.kernels.parameters import Boolean, NonNegative, Positive, Whole, WholeOrZero
+from gramline.kernels.value_kinds import Number
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.chains.viterbi import viterbi
-from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
+from gramline.learners.errors import LearnerError, LearnerParameterError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.covariance import (
     ExactCovariance,
     advised,
@@ -30,7 +31,7 @@ from gramline.learners.gaussian_process.low_rank import (
     low_rank_covariance,
 )
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
-from gramline.learners.gaussian_process.parameters import Stopping, check_parameters, named_offsets
+from gramline.learners.gaussian_process.parameters import Offsets, Stopping, named_offsets
 from gramline.learners.gaussian_process.prediction import Couplings, Moments, Refinement, refine
 from gramline.learners.gaussian_process.scale_search import ScaleSearch
 from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments
@@ -87,26 +88,41 @@ class GaussianProcessLabeler(FittedLabeler):
     """
 
     name: ClassVar[str] = "gaussian-process"
+    summary: ClassVar[str] = (
+        "label probabilities (`gramline predict --probabilities`) and missing labels (`gramline cv --missing`), "
+        "from any Gram matrix between positions"
+    )
     factors_by_tiles: ClassVar[bool] = True
 
     def __init__(
         self,
-        offsets: Sequence[int] | str = (-1, 1),
-        bound: Literal["expected", "jensen"] = "jensen",
-        scale: float = 1.0,
-        learn_scale: Literal["shared", "per_label"] | None = None,
-        learn_kernel: bool = False,
-        missing: float = 0.0,
-        seed: int = 0,
-        max_sweeps: int = 50,
-        tolerance: float = 1e-6,
-        jitter: float = 0.0,
-        approximation: Literal["nystrom"] | None = None,
-        rank: int | None = None,
-        variance: Literal["auto", "exact", "none"] = "auto",
-        decoding: Literal["refined", "viterbi"] = "refined",
-        max_refinements: int = 100,
-        refinement_tolerance: float = 1e-6,
+        offsets: Offsets = (-1, 1),
+        bound: Annotated[
+            Literal["expected", "jensen"],
+            'the published one; `"expected"` takes the expectation itself and is often better',
+        ] = "jensen",
+        scale: Annotated[Positive, "of the Gram matrix"] = 1.0,
+        learn_scale: Annotated[
+            Literal["shared", "per_label"] | None, '`"shared"` or `"per_label"`: learned by maximising the bound'
+        ] = None,
+        learn_kernel: Annotated[
+            Boolean, "learn the parameters of an observation kernel, too (in Python, from an `ObservationGram`)"
+        ] = False,
+        missing: Annotated[
+            float, Number(least=0, below=1), "forget this fraction of the labels, to see what they are worth"
+        ] = 0.0,
+        seed: Annotated[WholeOrZero, "which labels are forgotten"] = 0,
+        max_sweeps: Annotated[Whole, "over all labels"] = 50,
+        tolerance: Annotated[Positive, "relative increase of the bound at which training ends"] = 1e-6,
+        jitter: Annotated[NonNegative, "added to the diagonal of the Gram matrix"] = 0.0,
+        approximation: Annotated[Literal["nystrom"] | None, '`"nystrom"`: of low rank, for sizes past N^3'] = None,
+        rank: Annotated[Whole | None, "of that approximation"] = None,
+        variance: Annotated[
+            Literal["auto", "exact", "none"], '`"exact"` or `"none"`: whether predictive variances enter the scores'
+        ] = "auto",
+        decoding: Annotated[Literal["refined", "viterbi"], '`"viterbi"` for offset -1 alone'] = "refined",
+        max_refinements: Annotated[Whole, "of the normalised scores"] = 100,
+        refinement_tolerance: Annotated[Positive, "at which they have settled"] = 1e-6,
     ) -> None:
         self.offsets = offsets
         self.bound = bound
@@ -131,7 +147,8 @@ class GaussianProcessLabeler(FittedLabeler):
 
         `progress` is called after every sweep with its number, from 1, and the bound.
         """
-        offsets = check_parameters(self.get_params())
+        self.check_parameters()
+        offsets = named_offsets(self.offsets)
         self.forget()
         check_square(gram)
         codes, names = encode_labels(gram, labels)
@@ -166,6 +183,19 @@ class GaussianProcessLabeler(FittedLabeler):
         else:
             self._gram, self._gram_rows = gram, np.arange(gram.shape[0])
         return self
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if self.approximation is None and self.rank is not None:
+            raise LearnerParameterError(f'rank={self.rank!r} means nothing without approximation="nystrom"', key="rank")
+        if self.approximation is not None and self.rank is None:
+            raise LearnerParameterError('approximation="nystrom" needs a rank', key="rank")
+        if self.learn_kernel and self.approximation is not None:
+            raise LearnerParameterError(
+                "learn_kernel needs the exact covariance", advice="leave approximation out", key="learn_kernel"
+            )
+        if self.decoding == "viterbi" and named_offsets(self.offsets) != (-1,):
+            raise LearnerParameterError(f'decoding="viterbi" needs offsets=(-1,), got {self.offsets}', key="decoding")
 
     def _keep(self, inference: Inference, training: Training, rows: Indices, n_rows: int) -> None:
         q = inference.posterior
@@ -232,7 +262,8 @@ class GaussianProcessLabeler(FittedLabeler):
     def _check_still_fitting(self) -> None:
         """Parameters may be changed between training and prediction, but not so that they contradict it."""
         self.require_fitted()
-        offsets = check_parameters(self.get_params())
+        self.check_parameters()
+        offsets = named_offsets(self.offsets)
         if len(offsets) != len(self.coupling_mean_):
             raise LearnerError(
                 f"offsets is {offsets}, but training had {len(self.coupling_mean_)} of them",

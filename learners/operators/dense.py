@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.marginalized import as_label_kernel
+from gramline.kernels.errors import KernelParameterError
+from gramline.kernels.marginalized import SemidefiniteMatrix
 from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.parameters import plain_value
 from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
@@ -77,7 +79,9 @@ class DenseGram:
         self.label_names = None if label_names is None else _distinct(label_names)
         self.row_prior = _prior(row_prior, self.shape[0], "row_prior")
         self.col_prior = self.row_prior if other_lengths is None else _prior(col_prior, self.shape[1], "col_prior")
-        self.label_kernel = None if label_kernel is None else np.array(as_label_kernel(label_kernel, "label_kernel"))
+        if label_kernel is not None:
+            label_kernel = plain_value("label_kernel", SemidefiniteMatrix(), label_kernel, KernelParameterError)
+        self.label_kernel = None if label_kernel is None else np.array(label_kernel)
         if self.label_names is not None:
             self._check_labels(len(self.label_names))
         self._col_diagonal = None if col_diagonal is None else np.asarray(col_diagonal, float)

@@ -6,11 +6,12 @@ E[guess_k] -= f_k at every position, transitions alike.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores
 from gramline.learners.chains.ties import magnitude_probe
@@ -20,7 +21,7 @@ from gramline.learners.kinds import CorpusLearner, GramLearner
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.checks import check_square
 from gramline.learners.operators.operator import GramOperator, is_operator
-from gramline.learners.parameters import require_flag, require_whole_number
+from gramline.learners.parameters import Unlabeled
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
     DualWeights,
@@ -31,8 +32,6 @@ from gramline.learners.perceptrons.hidden_markov_loops import (
     primal_round,
 )
 from gramline.learners.token_features import (
-    Unlabeled,
-    check_unlabeled,
     feature_names,
     known_features,
     label_names,
@@ -76,6 +75,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     """
 
     name: ClassVar[str] = "hidden-markov-perceptron"
+    summary: ClassVar[str] = "label chains, from features or a Gram matrix"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
     emission_: Floats
@@ -84,7 +84,11 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     feature_names_: list[str]
 
     def __init__(
-        self, rounds: int = 10, average: bool = False, dual: bool = False, unlabeled: Unlabeled = "error"
+        self,
+        rounds: Annotated[Whole, "passes over the training structures"] = 10,
+        average: Annotated[Boolean, "predict with the mean of all weights"] = False,
+        dual: Annotated[Boolean, "learn from a Gram matrix instead of features"] = False,
+        unlabeled: Unlabeled = "error",
     ) -> None:
         self.rounds = rounds
         self.average = average
@@ -105,10 +109,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
         """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
-        require_whole_number(self.rounds, "rounds")
-        require_flag(self.average, "average")
-        require_flag(self.dual, "dual")
-        check_unlabeled(self.unlabeled)
+        self.check_parameters()
         self._check_form(evidence)
         for key in self.fitted():
             delattr(self, key)

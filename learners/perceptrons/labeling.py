@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Mask, Matrix
 from gramline.learners.chains.ties import TIE, magnitude_probe
 from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.checks import check_cross, check_square
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.perceptrons.labeling_training import Training, run_round
 
 
@@ -66,6 +66,7 @@ class LabelingPerceptron(SharedPassLearner):
     """
 
     name: ClassVar[str] = "labeling-perceptron"
+    summary: ClassVar[str] = "dual perceptron over positions, from a Gram matrix of a labeling kernel"
     row_arrays: ClassVar[tuple[str, ...]] = ("alpha_", "average_alpha_")
 
     alpha_: Counts
@@ -76,7 +77,12 @@ class LabelingPerceptron(SharedPassLearner):
     label_kernel_: Matrix | None
     uniform_prior_: bool
 
-    def __init__(self, rounds: int = 10, average: bool = False, early_stop: bool = True) -> None:
+    def __init__(
+        self,
+        rounds: Annotated[Whole, "passes over the training positions"] = 10,
+        average: Annotated[Boolean, "predict with the mean of all weights"] = False,
+        early_stop: Annotated[Boolean, "end at a round without a mistake"] = True,
+    ) -> None:
         self.rounds = rounds
         self.average = average
         self.early_stop = early_stop
@@ -114,12 +120,6 @@ class LabelingPerceptron(SharedPassLearner):
 
     def traces(self) -> dict[str, list[float]]:
         return {"mistakes": [float(count) for count in self.mistakes_]}
-
-    def _check(self, gram: GramOperator) -> None:
-        require_whole_number(self.rounds, "rounds")
-        require_flag(self.average, "average")
-        require_flag(self.early_stop, "early_stop")
-        check_square(gram)
 
     def _is_done(self, mistakes: list[int]) -> bool:
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
@@ -211,7 +211,8 @@ def _train(
     """Rounds over the tiles until every learner has stopped."""
     problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
     for learner, labels in zip(learners, label_sets, strict=True):
-        learner._check(gram)
+        learner.check_parameters()
+        check_square(gram)
         codes, names = encode_labels(gram, labels)
         key = names, codes.tobytes()  # equal codes are other labels where the names differ
         if key not in problems:

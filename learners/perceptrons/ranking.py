@@ -6,17 +6,17 @@ rows get the sum of the changes afterwards, in one product per tile, before any 
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Indices, Mask, Matrix
 from gramline.learners.chains.ties import TIE, magnitude_probe
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import Groups, RankingLearner
 from gramline.learners.operators.checks import check_rows, check_square
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import require_flag, require_whole_number
 from gramline.learners.perceptrons.candidate_groups import (
     batches_within_blocks,
     batches_within_size,
@@ -63,6 +63,7 @@ class RankingPerceptron(RankingLearner):
     """
 
     name: ClassVar[str] = "ranking-perceptron"
+    summary: ClassVar[str] = "chooses among candidates, from a Gram matrix of a structure kernel"
     row_arrays: ClassVar[tuple[str, ...]] = ("weights_", "average_weights_")
 
     weights_: Counts
@@ -71,7 +72,12 @@ class RankingPerceptron(RankingLearner):
     counts_: Counts
     mistakes_: list[int]
 
-    def __init__(self, passes: int = 1, vote: bool = True, average: bool = False) -> None:
+    def __init__(
+        self,
+        passes: Annotated[Whole, "over all comparisons"] = 1,
+        vote: Annotated[Boolean, "every hypothesis votes with the comparisons it survived"] = True,
+        average: Annotated[Boolean, "the mean of all hypotheses decides instead"] = False,
+    ) -> None:
         self.passes = passes
         self.vote = vote
         self.average = average
@@ -81,9 +87,7 @@ class RankingPerceptron(RankingLearner):
 
         Either group sizes, for rows that stand in order, or the row numbers of each group.
         """
-        require_whole_number(self.passes, "passes")
-        require_flag(self.vote, "vote")
-        require_flag(self.average, "average")
+        self.check_parameters()
         check_square(gram)
         candidates = candidate_groups(groups, gram.shape[0])
         training = _Training(gram, candidates)

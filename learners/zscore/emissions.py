@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -23,8 +23,7 @@ from gramline.learners.linear_algebra.refined_cholesky import solve_refined
 from gramline.learners.zscore.compressed_features import CompressedFeatures
 from gramline.learners.zscore.local_features import LocalFeatures, overlaps
 
-Solver = Literal["auto", "direct", "cg"]
-SOLVERS = ("auto", "direct", "cg")
+Solver = Annotated[Literal["auto", "direct", "cg"], '`"direct"` or `"cg"`']
 FACTOR_LIMIT = 3000  # rows of a factor, at n ridge = 1, above which conjugate gradients take less time; measured
 FACTOR_SMALLEST = 1200  # rows that are always factorised
 FACTOR_LARGEST = 8000  # rows of a factor that takes 256 MB in single precision

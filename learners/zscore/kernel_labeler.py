@@ -7,12 +7,14 @@ right-hand sides at once, every stored tile read once per iteration; a 2 x 2 sys
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.kernels.parameters import NonNegative, Positive, Whole
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.kernels.value_kinds import Number, Refused
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, cross_scores
 from gramline.learners.chains.viterbi import viterbi
@@ -31,13 +33,34 @@ from gramline.learners.linear_algebra.conjugate_gradient import (
 from gramline.learners.linear_algebra.preconditioner import nystrom_cg_steps
 from gramline.learners.operators.checks import check_square
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import is_number, require_whole_number
-from gramline.learners.token_features import Unlabeled, check_unlabeled
+from gramline.learners.parameters import Loss, Unlabeled
 from gramline.learners.zscore.kernel_problem import KernelProblem, ReducedSolution
-from gramline.learners.zscore.labeler import Loss, check_choice, check_ridge
 
-Preconditioner = Literal["wide", "nystrom", "none"]
-Precision = Literal["double", "single"]
+
+class Ridges(Number):
+    """A number above 0, without which the system is singular, or a list of at least one of them."""
+
+    def __init__(self) -> None:
+        super().__init__(above=0)
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"{super().words}, or a list of them"
+
+    def plain(self, value: Any) -> Any:
+        ridges = value if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes) else [value]
+        if not len(ridges):
+            raise Refused
+        for ridge in ridges:
+            super().plain(ridge)
+        return value
+
+    def works(self, value: Any) -> bool:
+        return all(map(super().works, value)) if isinstance(value, Sequence) else super().works(value)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [super().schema, {"type": "array", "items": super().schema, "minItems": 1}]}
 
 
 class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
@@ -85,6 +108,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
     """
 
     name: ClassVar[str] = "kernel-zscore"
+    summary: ClassVar[str] = "the same from any Gram matrix between positions"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
     dual_: Floats
@@ -97,14 +121,20 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
 
     def __init__(
         self,
-        ridge: float | Sequence[float] = 1e-2,
-        transition_ridge: float | None = None,
+        ridge: Annotated[
+            float | Sequence[float], Ridges(), "one number above 0, or a list that is solved for the price of one"
+        ] = 1e-2,
+        transition_ridge: Annotated[NonNegative | None, "none is the same as the ridge"] = None,
         loss: Loss = "none",
-        tolerance: float = 1e-8,
-        max_iterations: int = 500,
-        preconditioner: Preconditioner = "wide",
-        width: int = 24,
-        precision: Precision = "double",
+        tolerance: Annotated[Positive, "relative residual of the worst column"] = 1e-8,
+        max_iterations: Annotated[Whole, "one pass over the tiles each"] = 500,
+        preconditioner: Annotated[
+            Literal["wide", "nystrom", "none"], '`"nystrom"` for a single ridge, or `"none"`'
+        ] = "wide",
+        width: Annotated[Whole, "columns of a wide block, or rank of the Nystrom picture"] = 24,
+        precision: Annotated[
+            Literal["double", "single"], '`"single"` streams float32 tiles about twice as fast'
+        ] = "double",
         unlabeled: Unlabeled = "error",
     ) -> None:
         self.ridge = ridge
@@ -175,41 +205,25 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         require_converged(Status(self.status_), self.iterations_, worst, f"the kernel Z-score with ridge {self.ridge}")
 
     def _ridges(self) -> list[float]:
-        is_one = isinstance(self.ridge, int | float | np.number)
-        values = [self.ridge] if is_one else list(self.ridge)  # type: ignore[arg-type]
-        if not values:
-            raise LearnerParameterError("ridge must be a number or a list of at least one number")
-        for value in values:
-            check_ridge(value, "ridge")
-            if value == 0:
-                raise LearnerParameterError(
-                    "the kernel Z-score needs a ridge above 0: the system is singular without one"
-                )
-        return [float(value) for value in values]  # type: ignore[arg-type]
+        return [
+            float(ridge) for ridge in (self.ridge if isinstance(self.ridge, Sequence | np.ndarray) else [self.ridge])
+        ]
 
-    def _check(self, gram: GramOperator) -> None:
-        ridges = self._ridges()
-        if self.transition_ridge is not None:
-            check_ridge(self.transition_ridge, "transition_ridge")
-        check_choice(self.loss, ("none", "hamming"), "loss")
-        check_choice(self.preconditioner, ("wide", "nystrom", "none"), "preconditioner")
-        check_choice(self.precision, ("double", "single"), "precision")
-        check_unlabeled(self.unlabeled)
-        if self.preconditioner == "nystrom" and len(ridges) > 1:
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if self.preconditioner == "nystrom" and len(self._ridges()) > 1:
             raise LearnerParameterError(
-                "the Nystrom preconditioner belongs to one ridge; use preconditioner='wide' for a list of them"
+                "the Nystrom preconditioner belongs to one ridge",
+                advice="use preconditioner='wide' for a list of them",
+                key="preconditioner",
             )
-        for key in ("width", "max_iterations"):
-            require_whole_number(getattr(self, key), key)
-        if not (is_number(self.tolerance) and self.tolerance > 0):
-            raise LearnerParameterError(f"tolerance must be a number above 0, got {self.tolerance!r}")
-        check_square(gram)
 
     @staticmethod
     def _fit_all(learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]) -> None:
         shared: dict[tuple[object, ...], tuple[KernelProblem, list[KernelZScoreLabeler]]] = {}
         for learner, labels in zip(learners, label_sets, strict=True):
-            learner._check(gram)
+            learner.check_parameters()
+            check_square(gram)
             problem = KernelProblem.of(gram, labels, learner.unlabeled)
             codes, rows = problem.statistics.codes.tobytes(), problem.rows.tobytes()
             key = (problem.names, codes, rows, *learner._solver())

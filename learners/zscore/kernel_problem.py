@@ -13,7 +13,8 @@ from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import Solution
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.token_features import Unlabeled, labeled_structures
+from gramline.learners.parameters import Unlabeled
+from gramline.learners.token_features import labeled_structures
 from gramline.learners.zscore.transitions import ChainSolution, reduce_transitions
 
 CANCELLED = 1e-3  # scores this small beside what they are a difference of are computed by a product instead

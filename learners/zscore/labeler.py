@@ -7,20 +7,21 @@ all paths and C* the summed covariance; theta = (C* + ridge)^-1 b* maximises it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self, cast
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
 from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.parameters import NonNegative, Positive, Share, Whole, WholeOrZero
+from gramline.kernels.value_kinds import Number
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.kinds import CorpusLearner
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
-from gramline.learners.parameters import is_number, require_whole_number
+from gramline.learners.parameters import Loss, Unlabeled
 from gramline.learners.token_features import (
-    Unlabeled,
     feature_matrix,
     feature_names,
     known_features,
@@ -30,13 +31,10 @@ from gramline.learners.token_features import (
 )
 from gramline.learners.zscore.constraints import Separation, separate
 from gramline.learners.zscore.dynamic import PathMoments, training_moments
-from gramline.learners.zscore.emissions import SOLVERS, EmissionSystem, Solver, solve_symmetric
+from gramline.learners.zscore.emissions import EmissionSystem, Solver, solve_symmetric
 from gramline.learners.zscore.sampled import SampledMoments
 from gramline.learners.zscore.transitions import ChainSolution, reduce_transitions
 
-Loss = Literal["none", "hamming"]
-Moments = Literal["closed", "dynamic", "sampled"]
-Constraints = Literal["none", "iterative"]
 DENSE_UNKNOWNS = 4000  # D n + n^2 above which the covariance is not formed
 
 
@@ -89,6 +87,7 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
     """
 
     name: ClassVar[str] = "zscore"
+    summary: ClassVar[str] = "closed form, label chains, from features"
 
     emission_: Floats
     z_: float
@@ -99,19 +98,33 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
 
     def __init__(
         self,
-        ridge: float = 1e-3,
-        transition_ridge: float | None = None,
+        ridge: Annotated[NonNegative, "on emission weights"] = 1e-3,
+        transition_ridge: Annotated[
+            NonNegative | None,
+            "on transition weights; none is the same. Try 1e3 to 1e6 where one label is nearly everywhere",
+        ] = None,
         loss: Loss = "none",
-        moments: Moments = "closed",
-        n_paths: int = 100,
-        seed: int = 0,
+        moments: Annotated[
+            Literal["closed", "dynamic", "sampled"],
+            '`"dynamic"`: by dynamic programming, small problems; `"sampled"`: from random paths',
+        ] = "closed",
+        n_paths: Annotated[int, Number(whole=True, least=2), "random paths per sequence"] = 100,
+        seed: Annotated[WholeOrZero, "of those paths"] = 0,
         solver: Solver = "auto",
-        tolerance: float = 1e-6,
-        max_iterations: int = 5000,
+        tolerance: Annotated[Positive, "of conjugate gradients"] = 1e-6,
+        max_iterations: Annotated[Whole, "of conjugate gradients"] = 5000,
         unlabeled: Unlabeled = "error",
-        constraints: Constraints = "none",
-        margin: float = 0.1,
-        max_rounds: int = 100,
+        constraints: Annotated[
+            Literal["none", "iterative"],
+            '`"iterative"`: the whole training set labelled right, an error where no weights do; up to 5000 distinct '
+            "positions, ridge above 0",
+        ] = "none",
+        margin: Annotated[
+            Share,
+            "between 0 and 1: how far the right labels must be from any others for the rounds to end; 1 is the exact "
+            "optimum, and slow",
+        ] = 0.1,
+        max_rounds: Annotated[Whole, "of such constraints"] = 100,
     ) -> None:
         self.ridge = ridge
         self.transition_ridge = transition_ridge
@@ -140,7 +153,7 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         """
         training: dict[Unlabeled, _Training] = {}
         for learner in learners:
-            learner._check()
+            learner.check_parameters()
             if learner.unlabeled not in training:
                 training[learner.unlabeled] = _Training(training_sequences(corpus, learner.unlabeled))
             learner._learn(training[learner.unlabeled])
@@ -173,27 +186,19 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         packed = packed_sequences(evidence)
         return np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts
 
-    def _check(self) -> None:
-        check_ridge(self.ridge, "ridge")
-        if self.transition_ridge is not None:
-            check_ridge(self.transition_ridge, "transition_ridge")
-        check_choice(self.loss, ("none", "hamming"), "loss")
-        check_choice(self.moments, ("closed", "dynamic", "sampled"), "moments")
-        check_choice(self.solver, SOLVERS, "solver")
-        require_whole_number(self.n_paths, "n_paths", least=2)
-        require_whole_number(self.seed, "seed", least=0)
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.moments == "dynamic" and self.solver == "cg":
-            raise LearnerParameterError("moments='dynamic' forms the covariance; use solver='direct' or 'auto'")
-        check_choice(self.constraints, ("none", "iterative"), "constraints")
-        if not (is_number(self.margin) and 0 < self.margin <= 1):
-            raise LearnerParameterError(f"margin must be a number above 0 and at most 1, got {self.margin!r}")
-        require_whole_number(self.max_rounds, "max_rounds")
+            raise LearnerParameterError(
+                "moments='dynamic' forms the covariance", advice="use solver='direct' or 'auto'", key="solver"
+            )
         if self.constraints != "none" and self.ridge == 0:
-            raise LearnerParameterError("constraints='iterative' needs a ridge above 0; try 1e-6")
+            raise LearnerParameterError("constraints='iterative' needs a ridge above 0", advice="try 1e-6", key="ridge")
         if self.constraints != "none" and (self.loss != "none" or self.moments != "closed"):
             raise LearnerParameterError(
                 f"constraints='iterative' goes with loss='none' and moments='closed', got loss={self.loss!r} and "
-                f"moments={self.moments!r}"
+                f"moments={self.moments!r}",
+                key="constraints",
             )
 
     def _ridges(self) -> tuple[float, float]:
@@ -274,16 +279,3 @@ class _Training:
             weights = self.system.solve(ridge, solver, stopping)
             self._solutions[key] = weights, np.asarray(self.features @ weights)
         return self._solutions[key]
-
-
-def check_ridge(value: object, what: str) -> None:
-    """A ridge is a finite number of at least 0."""
-    if not is_number(value):
-        raise LearnerParameterError(f"{what} must be a number, got {value!r}")
-    if not (np.isfinite(cast(float, value)) and cast(float, value) >= 0):
-        raise LearnerParameterError(f"{what} must be a finite number of at least 0, got {value}")
-
-
-def check_choice(value: object, choices: tuple[str, ...], what: str) -> None:
-    if value not in choices:
-        raise LearnerParameterError(f"{what} must be one of {', '.join(choices)}, got {value!r}")

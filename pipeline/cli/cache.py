@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gramline.pipeline.cli.cluster_options import parse_bytes
+from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import (
     count,
     duration,
@@ -133,7 +133,12 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
 @cache.command(short_help="Delete what is no longer needed.")
 @cache_option
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="What nobody used for so many days.")
-@click.option("--keep", metavar="BYTES", help="Least recently used ones, until no more than this is left (10GB).")
+@click.option(
+    "--keep",
+    callback=in_bytes,
+    metavar="BYTES",
+    help="Least recently used ones, until no more than this is left (10GB).",
+)
 @click.option("--incomplete", is_flag=True, help="Unfinished and broken ones.")
 @click.option("--all", "everything", is_flag=True, help="Everything that is not in use.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be freed.")
@@ -141,7 +146,7 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
 def gc(
     folder: str,
     older_than: float | None,
-    keep: str | None,
+    keep: int | None,
     incomplete: bool,
     everything: bool,
     dry_run: bool,
@@ -157,7 +162,7 @@ def gc(
         raise InputError("say what may go: --older-than DAYS, --keep BYTES, --incomplete or --all")
     freed = _open(folder).collect(
         older_than=None if older_than is None else older_than * DAY,
-        keep_bytes=None if keep is None else parse_bytes(keep, "--keep"),
+        keep_bytes=keep,
         everything=everything,
         incomplete=incomplete,
         dry_run=dry_run,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.job_file.file import JobFile, either
+from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.stopping import defer_signals
 from gramline.pipeline.errors import InputError
 
@@ -27,7 +29,9 @@ def cluster_options(command: F) -> F:
             click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler, tls://host:8786 or tcp://host:8786."),
             click.option("--workers", type=click.IntRange(1), help="Local worker processes [default: one per core]."),
             click.option("--threads", type=click.IntRange(1), help="Threads per worker [default: 1]."),
-            click.option("--memory-limit", metavar="BYTES", help="Memory of each worker, such as 2GiB."),
+            click.option(
+                "--memory-limit", callback=in_bytes, metavar="BYTES", help="Memory of each worker, such as 2GiB."
+            ),
             click.option("--tls-ca", metavar="FILE", help="Certificate authority of a tls:// scheduler."),
             click.option("--tls-cert", metavar="FILE", help="Certificate shown to a tls:// scheduler."),
             click.option("--tls-key", metavar="FILE", help="Key of that certificate."),
@@ -45,16 +49,16 @@ def cluster_options(command: F) -> F:
 
 
 @contextmanager
-def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
+def executor_from(job: JobFile, **options: Any) -> Iterator[Executor]:
     """The executor that the options and the job file describe together; a local cluster ends with it."""
-    settings = {key: job.setting(value, "cluster", key) for key, value in options.items()}
+    settings = options | {key: either(options[key], setting) for key, setting in asdict(job.cluster).items()}
     if settings.pop("inline"):
         if settings["scheduler"] is not None and options["scheduler"] is not None:
             raise InputError("--inline computes in this process and --scheduler elsewhere; choose one of them")
         _refuse_ignored(options, ("workers", *OF_A_SCHEDULER), "beside --inline, which computes in this process")
         from gramline.pipeline.executors.inline import InlineExecutor
 
-        yield InlineExecutor(settings["threads"] or 1)
+        yield InlineExecutor(settings["threads"])
         return
     from gramline.pipeline.errors import ClusterError
     from gramline.pipeline.executors.connect import connect, quiet
@@ -66,10 +70,6 @@ def executor_from(job: Job, **options: Any) -> Iterator[Executor]:
         raise InputError("--workers starts a local cluster and --scheduler uses one that runs; choose one of them")
     if address is None:
         _refuse_ignored(options, OF_A_SCHEDULER, "without --scheduler ADDRESS")
-    if settings["memory_limit"] is not None:
-        settings["memory_limit"] = parse_bytes(settings["memory_limit"], "--memory-limit")
-    if settings["threads"] is None:
-        settings["threads"] = 1
     # Never from a job file, which may be a stranger's.
     settings["insecure_plain_text"] = bool(options["insecure_plain_text"])
     with ExitStack() as stack:
@@ -87,21 +87,3 @@ def _refuse_ignored(options: dict[str, Any], names: tuple[str, ...], where: str)
     for name in names:
         if options[name]:
             raise InputError(f"--{name.replace('_', '-')} means nothing {where}; leave it out")
-
-
-UNITS = {"": 1, "b": 1}
-UNITS |= {f"{letter}{end}": 1000**power for power, letter in enumerate("kmgt", 1) for end in ("", "b")}
-UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
-
-
-def parse_bytes(text: str | int, what: str) -> int:
-    """`2GiB`, `500 MB` or a plain number, in bytes."""
-    compact = str(text).replace(" ", "").lower()
-    digits = compact.rstrip("abcdefghijklmnopqrstuvwxyz")
-    try:
-        count = int(float(digits) * UNITS[compact[len(digits) :]])
-    except (KeyError, ValueError):
-        raise InputError(f"{what} {text!r} is not a size; write it like 2GiB or 500MB") from None
-    if count <= 0:
-        raise InputError(f"{what} must be above 0, got {text!r}")
-    return count

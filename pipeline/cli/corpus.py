@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from gramline.pipeline.choices import ConlluKind, CorpusFormat
 from gramline.pipeline.cli.candidates import candidates, output_option
 from gramline.pipeline.cli.terminal.output import (
     WIDTH,
@@ -19,7 +20,7 @@ from gramline.pipeline.cli.terminal.output import (
     say_pairs,
     say_table,
 )
-from gramline.pipeline.corpus.imports import CONLLU_KINDS, FORMATS, SUFFIXES, import_corpus
+from gramline.pipeline.corpus.imports import FORMATS, SUFFIXES, import_corpus
 from gramline.pipeline.errors import CorpusError, InputError
 
 if TYPE_CHECKING:
@@ -75,12 +76,18 @@ corpus.add_command(candidates)
 @click.option("--missing-label", metavar="LABEL", help="conll: this label means there is none.")
 @click.option("--skip-document-marks", is_flag=True, default=None, help="conll: leave -DOCSTART- lines out.")
 @click.option("--label", metavar="NAME", help="conllu: UPOS, XPOS, DEPREL, or a key of MISC or FEATS [default: UPOS].")
-@click.option("--kind", type=click.Choice(CONLLU_KINDS), help="conllu: what to make [default: trees].")
+@click.option("--kind", type=click.Choice(get_args(ConlluKind)), help="conllu: what to make [default: trees].")
 @click.option("--strip-functions", is_flag=True, default=None, help="brackets: NP-SBJ-1 becomes NP.")
 @click.option("--strip-empty", is_flag=True, default=None, help="brackets: leave -NONE- elements out.")
 @json_option
 def import_(
-    file: str, output: str, layout: str | None, labels: str | None, like: str | None, as_json: bool, **options: Any
+    file: str,
+    output: str,
+    layout: CorpusFormat | None,
+    labels: str | None,
+    like: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     from gramline.pipeline.corpus.corpus import Corpus
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from gramline.pipeline.choices import Metric
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.gram_build import CLUSTER
 from gramline.pipeline.cli.terminal.output import (
@@ -49,14 +50,16 @@ Example:
     metavar="FRACTION,...",
     help="Of gaussian-process: forget these fractions of the training labels, one after another.",
 )
-@click.option("--folds", type=int, help="How many folds [default: 5].")
+@click.option("--folds", type=click.IntRange(2), help="How many folds [default: 5].")
 @click.option("--seed", type=click.IntRange(0), help="Shuffle structures with this seed [default: in order].")
-@click.option("--repeats", type=int, help="Repeat the folds with other shuffles.")
+@click.option("--repeats", type=click.IntRange(1), help="Repeat the folds with other shuffles.")
 @click.option("--stratified/--not-stratified", default=None, help="Spread every label over the folds.")
 @click.option("--group", metavar="COLUMN", help="Structures with the same value stay together.")
 @click.option("--folds-file", metavar="FILE", help="JSON: held-out structure numbers per fold.")
-@click.option("--inner", type=int, metavar="K", help="Nested selection with K inner folds.")
-@click.option("--metric", help="What decides which setting is best [default: accuracy].")
+@click.option("--inner", type=click.IntRange(2), metavar="K", help="Nested selection with K inner folds.")
+@click.option(
+    "--metric", type=click.Choice(get_args(Metric)), help="What decides which setting is best [default: accuracy]."
+)
 @click.option("--dummy", metavar="LABEL", help="Label of positions that carry nothing [default: O].")
 @click.option("--no-dummy", is_flag=True, help="Every label counts.")
 @click.option("--cache", metavar="FOLDER", help="Folder of Gram matrices [default: gramline-cache].")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
-from gramline.pipeline.cli.cluster_options import parse_bytes
 from gramline.pipeline.cli.job_file.corpus import corpus_of, read_corpus
-from gramline.pipeline.cli.job_file.file import Job, load_job
+from gramline.pipeline.cli.job_file.file import JobFile, either, load_job
 from gramline.pipeline.cli.job_file.kernel import DEFAULTS as KERNELS
 from gramline.pipeline.cli.terminal.notation import parse_settings
 from gramline.pipeline.errors import InputError, StoreError
@@ -32,7 +31,7 @@ DEFAULT_LEARNER, DEFAULT_CACHE = "labeling-perceptron", "gramline-cache"
 class Prepared:
     """A job that has passed every check."""
 
-    file: Job  # what the job file says, for the cluster
+    file: JobFile  # what the job file says, for the cluster
     job: plain.Job
     data: plain.JobData
     settings: JobSettings
@@ -53,23 +52,20 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     from gramline.pipeline.gram.cache import GramCache
 
     used = sorted({variant.kernel for variant in variants if variant.kernel is not None})
-    path = file.setting(None, "gram", "path")
+    path = file.gram.path
     if gram is None and path is not None and len(used) == 1 and Path(path).exists():
         stores[used[0]] = path
-    dtype = str(gram.dtype) if gram is not None else file.setting(None, "gram", "dtype") or "float64"
-    dummy = file.setting(options["dummy"], "output", "dummy")
-    _refuse_metric(file, options)
     job = PlainJob(
         kernels=kernels,
         variants=variants,
         folds=folds,
-        inner_folds=file.setting(options["inner"], "folds", "inner"),
-        metric=file.setting(options["metric"], "output", "metric") or "accuracy",
-        dummy=None if options["no_dummy"] else "O" if dummy is None else dummy,
-        dtype=dtype,
+        inner_folds=either(options["inner"], file.folds.inner),
+        metric=either(options["metric"], file.output.metric),
+        dummy=None if options["no_dummy"] else either(options["dummy"], file.output.dummy),
+        dtype=file.gram.dtype if gram is None else str(gram.dtype),
     )
-    limit = file.setting(options["memory_limit"], "cluster", "memory_limit")
-    threads = file.setting(options["threads"], "cluster", "threads") or 1
+    limit = either(options["memory_limit"], file.cluster.memory_limit)
+    threads = either(options["threads"], file.cluster.threads)
     beside = Path(source).parent if is_file else Path()
     wanted = Path(source).name.partition(".")[0] + ".run"
     output = _folder(file, options["output"], "output", beside / wanted)
@@ -77,28 +73,26 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     settings = JobSettings(
         cache=GramCache(cache),
         stores=stores,
-        block_rows=file.setting(options["block_rows"], "gram", "block_rows"),
-        compression=file.setting(None, "gram", "compression"),
-        limit_bytes=None if limit is None else tile_limit(parse_bytes(limit, "--memory-limit"), threads),
+        block_rows=either(options["block_rows"], file.gram.block_rows),
+        compression=file.gram.compression,
+        limit_bytes=None if limit is None else tile_limit(limit, threads),
         description={"job_file": Path(source).read_text("utf-8") if is_file else None},
     )
     data = _data(source, file, corpus, gram, folds.group)
-    return Prepared(file, job, data, settings, output, bool(file.setting(None, "output", "report")))
+    return Prepared(file, job, data, settings, output, file.output.report)
 
 
-def _folder(file: Job, given: str | None, table: str, default: Path) -> str:
+def _folder(file: JobFile, given: str | None, table: str, default: Path) -> str:
     """Where to write: as the option says, or the job file, or else the default."""
-    named = file.setting(None, table, "path")
-    path = str(given or named or default)
+    path = str(given or getattr(file, table).path or default)
     try:
         require_folder_or_nothing(path)
     except InputError as error:
-        where = f"{file.lines.where(table, 'path')} [{table}]: " if path == named else ""
-        raise InputError(f"{where}{error}") from None
+        raise file.locate_error(error.at(key="path"), table, ["path"] if given else []) from None
     return path
 
 
-def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> tuple[Corpus | None, Any]:
+def _source(source: str, is_file: bool, file: JobFile, options: dict[str, Any]) -> tuple[Corpus | None, Any]:
     """(corpus, Gram matrix): a store may come with a corpus for its words and groups, a corpus has no store yet."""
     given = options["corpus"]
     if is_file:
@@ -123,40 +117,41 @@ def _source(source: str, is_file: bool, file: Job, options: dict[str, Any]) -> t
     return corpus, gram
 
 
-def _kernels(file: Job, corpus: Corpus | None) -> tuple[Kernel, ...]:
+def _kernels(file: JobFile, corpus: Corpus | None) -> tuple[Kernel, ...]:
     from gramline.kernels.base import Kernel
     from gramline.kernels.catalogue import from_dict
-    from gramline.pipeline.crossval.grid import expand
+    from gramline.pipeline.crossval.grid import expand, kernel_kinds
 
-    found = []
-    for index, table in enumerate(file.many.get("kernel") or [{}]):
+    found: list[Kernel] = []
+    for index, table in enumerate(file.kernels or [{}]):
         description = {"name": KERNELS["sequences" if corpus is None else corpus.kind]} | table
-        _refuse_empty(file, "kernel", index, description)
-        for choice in expand(description):
-            try:
-                found.append(from_dict(choice, Kernel))  # type: ignore[type-abstract]
-            except (KernelError, InputError, TypeError) as error:
-                raise InputError(file.blame(error, "kernel", {}, index) + str(error)) from None
+        try:
+            _refuse_empty(description)
+            choices = expand(description, kernel_kinds())
+            found += [from_dict(choice, Kernel) for choice in choices]  # type: ignore[type-abstract]
+        except (KernelError, InputError) as error:
+            raise file.locate_error(error, "kernel", index=index) from None
     return tuple(dict.fromkeys(found))
 
 
-def _variants(file: Job, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[plain.Variant, ...]:
+def _variants(file: JobFile, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[plain.Variant, ...]:
     from gramline.learners.catalogue import make_learner
-    from gramline.pipeline.crossval.grid import expand
+    from gramline.pipeline.crossval.grid import expand, learner_kinds
     from gramline.pipeline.crossval.job import Variant
-    from gramline.pipeline.crossval.job_checks import check_values
 
     given = _given(options)
     found: list[Variant] = []
     for index, params in _learner_tables(file, given):
         name = params.pop("name", DEFAULT_LEARNER)
-        _refuse_empty(file, "learner", index, params)
-        for choice in expand(params):
-            try:
-                learner = make_learner(name, choice)
-                check_values(learner)
-            except (LearnerError, TypeError) as error:
-                raise InputError(file.blame(error, "learner", given, index) + str(error)) from None
+        try:
+            _refuse_empty(params)
+            choices = expand(params, learner_kinds(name))
+            learners = [make_learner(name, choice) for choice in choices]
+            for learner in learners:
+                learner.check_parameters()
+        except (LearnerError, InputError) as error:
+            raise file.locate_error(error, "learner", given, index) from None
+        for learner, choice in zip(learners, choices, strict=True):
             if learner.reads_corpus:
                 if not has_corpus:
                     raise InputError(f"{name} reads features; give it a corpus instead of a Gram matrix")
@@ -181,28 +176,27 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _learner_tables(file: Job, given: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+def _learner_tables(file: JobFile, given: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     """Options make one table of their own, or change those of the file; each with its number there."""
-    tables = list(enumerate(file.many.get("learner") or [{}]))
+    tables = list(enumerate(file.learners or [{}]))
     name = given.get("name")
     chosen = [table for table in tables if name in (None, table[1].get("name", DEFAULT_LEARNER))]
     return [(index, table | given) for index, table in chosen] or [(len(tables), dict(given))]
 
 
-def _folds(file: Job, options: dict[str, Any]) -> FoldSpec:
+def _folds(file: JobFile, options: dict[str, Any]) -> FoldSpec:
     from gramline.pipeline.crossval.fold_spec import FoldSpec
 
-    keys = {"count": "folds", "seed": "seed", "repeats": "repeats", "stratified": "stratified", "group": "group"}
-    values = {key: file.setting(options[option], "folds", key) for key, option in keys.items()}
-    values["file"] = file.setting(options["folds_file"], "folds", "file")
+    keys = {"folds": "count", "seed": "seed", "repeats": "repeats", "stratified": "stratified", "group": "group"}
+    keys["folds_file"] = "file"
+    given = {key: options[option] for option, key in keys.items() if options[option] is not None}
     try:
-        return FoldSpec(**{key: value for key, value in values.items() if value is not None})
+        return FoldSpec(**{key: getattr(file.folds, key) for key in keys.values()} | given)
     except InputError as error:
-        where = f"{file.lines.where('folds')} [folds]: " if "folds" in file.tables else ""
-        raise InputError(f"{where}{error}") from None
+        raise file.locate_error(error, "folds", given) from None
 
 
-def _data(source: str, file: Job, corpus: Corpus | None, gram: Any, group: str | None) -> plain.JobData:
+def _data(source: str, file: JobFile, corpus: Corpus | None, gram: Any, group: str | None) -> plain.JobData:
     from gramline.pipeline.crossval.job import JobData
 
     groups = None
@@ -212,7 +206,7 @@ def _data(source: str, file: Job, corpus: Corpus | None, gram: Any, group: str |
         groups = corpus.column(group)
     if corpus is not None:
         labels = corpus.labels
-        where = file.setting(None, "corpus", "path") or source
+        where = file.corpus.path or source
         return JobData(corpus.fingerprint, corpus.ids, corpus.tokens, labels, where, corpus, groups)
     packed, spec = gram.row_corpus, gram.store.spec
     names = packed.vocabulary.symbols
@@ -222,17 +216,7 @@ def _data(source: str, file: Job, corpus: Corpus | None, gram: Any, group: str |
     return JobData("+".join(spec.rows), ids, tokens, gram.labels, source)
 
 
-def _refuse_metric(file: Job, options: dict[str, Any]) -> None:
-    """A metric of the job file that there is not is told with its line."""
-    from gramline.pipeline.crossval.validate import METRICS
-
-    named = file.setting(None, "output", "metric")
-    if options["metric"] is None and named is not None and named not in METRICS:
-        where = file.lines.where("output", "metric")
-        raise InputError(f"{where} [output]: there is no metric {named!r}; there are {', '.join(METRICS)}")
-
-
-def _refuse_empty(file: Job, table: str, index: int, content: dict[str, Any]) -> None:
+def _refuse_empty(content: dict[str, Any]) -> None:
     for key, value in content.items():
         if value == []:
-            raise InputError(f"{file.lines.where(table, key, index)} [{table}]: {key} is an empty list; give a value")
+            raise InputError(f"{key} is an empty list", advice="give a value", key=key)

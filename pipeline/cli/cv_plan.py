@@ -7,6 +7,7 @@ from typing import Any
 
 from gramline.kernels.descriptions import describe
 from gramline.pipeline.cli.cv_job import Prepared
+from gramline.pipeline.cli.job_file.file import either
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, say_table, size
 from gramline.pipeline.crossval.plan import plan_job
 from gramline.pipeline.crossval.run_folder import RunFolder
@@ -14,9 +15,9 @@ from gramline.pipeline.crossval.run_folder import RunFolder
 
 def say_plan(ready: Prepared, options: dict[str, Any], as_json: bool) -> None:
     """Print (or write as JSON) what the job will take."""
-    threads = (ready.file.setting(options["threads"], "cluster", "threads") or 1) * (
-        ready.file.setting(options["workers"], "cluster", "workers") or len(os.sched_getaffinity(0))
-    )
+    cluster = ready.file.cluster
+    workers = either(options["workers"], cluster.workers) or len(os.sched_getaffinity(0))
+    threads = either(options["threads"], cluster.threads) * workers
     plan = plan_job(ready.job, ready.data, RunFolder(ready.output), ready.settings, threads)
     if as_json:
         say_json(plan)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
-from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.input_paths import folder
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_table, size
 from gramline.pipeline.cli.terminal.result import progress_shown
@@ -53,7 +53,7 @@ def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
             Path(place),
             n_sentences=sentences,
             n_held_out=max(5, sentences // 4),
-            executor=partial(executor_from, Job(), **options),
+            executor=partial(executor_from, JobFile(), **options),
             progress=listener,
             say=_mute if as_json else say,
         )

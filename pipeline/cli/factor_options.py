@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gramline.pipeline.cli.cluster_options import executor_from, parse_bytes
+from gramline.pipeline.cli.cluster_options import executor_from
 from gramline.pipeline.cli.terminal.output import count, duration, say, size
 from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from gramline.learners.estimator import Learner
-    from gramline.pipeline.cli.job_file.file import Job
+    from gramline.pipeline.cli.job_file.file import JobFile
     from gramline.pipeline.gram.stored import StoredGram
     from gramline.pipeline.models.training_plan import TrainingPlan
 
 LEARNER = "gaussian-process"
 
 
-def refuse_others(learner: Learner, factor_memory: str | None, plan_only: bool) -> None:
+def refuse_others(learner: Learner, factor_memory: int | None, plan_only: bool) -> None:
     """Options that say something about factorisations belong to the learner that has them."""
     if learner.name == LEARNER:
         return
@@ -30,14 +30,14 @@ def refuse_others(learner: Learner, factor_memory: str | None, plan_only: bool) 
 
 @contextmanager
 def factoring(
-    job: Job, gram: StoredGram, learner: Learner, factor_memory: str | None, cluster: dict[str, Any]
+    job: JobFile, gram: StoredGram, learner: Learner, factor_memory: int | None, cluster: dict[str, Any]
 ) -> Iterator[TrainingPlan | None]:
     """`gram` with the limit and the executor that were asked for; the plan of a Gaussian-process labeler."""
     if factor_memory is not None:
-        gram.factor_limit = parse_bytes(factor_memory, "--factor-memory")
+        gram.factor_limit = factor_memory
     options = dict(cluster)
     asked = [options["scheduler"], options["workers"], options["inline"] is False or None]
-    listed = [job.setting(None, "cluster", key) for key in ("scheduler", "workers")]
+    listed = [job.cluster.scheduler, job.cluster.workers]
     if options["inline"] is None and not any(asked + listed):
         options["inline"] = True  # training alone is rarely worth a cluster
     with executor_from(job, **options) as executor:

@@ -15,9 +15,9 @@ from gramline.learners.kinds import GramLearner, RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
 from gramline.pipeline.cli.job_file.corpus import corpus_of
-from gramline.pipeline.cli.job_file.file import Job, load_job
+from gramline.pipeline.cli.job_file.file import JobFile, load_job
 from gramline.pipeline.cli.ranking import say_forest, trained_ranker
-from gramline.pipeline.cli.terminal.notation import parse_setting
+from gramline.pipeline.cli.terminal.notation import in_bytes, parse_setting
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.errors import InputError
@@ -59,6 +59,7 @@ Example:
 )
 @click.option(
     "--factor-memory",
+    callback=in_bytes,
     metavar="BYTES",
     help="Of gaussian-process: memory of a factorisation [default: 2GiB]; a larger one is made by tiles on disk.",
 )
@@ -75,7 +76,7 @@ def fit(
     average: bool | None,
     extra: tuple[str, ...],
     candidates: tuple[str, ...],
-    factor_memory: str | None,
+    factor_memory: int | None,
     plan_only: bool,
     overwrite: bool,
     job_path: str | None,
@@ -127,13 +128,14 @@ def refuse_existing(target: str, overwrite: bool) -> None:
 
 
 def learner_from(
-    job: Job, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
+    job: JobFile, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
 ) -> Learner:
     """The learner that the options and the job file describe together; its values are checked before any work."""
     from gramline.learners.catalogue import find_learner, make_learner
-    from gramline.pipeline.crossval.job_checks import check_values
+    from gramline.learners.errors import LearnerParameterError
 
-    params = job.table("learner")
+    params = job.only("learner")
+    given: dict[str, Any] = {} if name is None else {"name": name}
     listed = params.pop("name", DEFAULT)
     if name is not None and name != listed:
         listed, params = name, {}  # another learner does not inherit the file's parameters
@@ -141,20 +143,23 @@ def learner_from(
         key, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--set {text!r} is not of the form key=value")
-        params[key.replace("-", "_")] = parse_setting(value)
-    turns = "passes" if issubclass(find_learner(listed), RankingLearner) else "rounds"
-    params |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
-    learner = make_learner(listed, params)
-    check_values(learner.fresh())
+        given[key.replace("-", "_")] = parse_setting(value)
+    try:
+        turns = "passes" if issubclass(find_learner(listed), RankingLearner) else "rounds"
+        given |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
+        learner = make_learner(listed, params | {key: value for key, value in given.items() if key != "name"})
+        learner.check_parameters()
+    except LearnerParameterError as error:
+        raise job.locate_error(error, "learner", given) from None
     return learner
 
 
 def _trained(
-    job: Job,
+    job: JobFile,
     source: str | None,
     learner: Learner,
     candidates: tuple[str, ...],
-    factor_memory: str | None,
+    factor_memory: int | None,
     cluster: dict[str, Any],
     as_json: bool,
 ) -> tuple[Model | Ranker, dict[str, Any]]:
@@ -197,7 +202,7 @@ def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> N
             say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
 
 
-def _gram(job: Job, source: str | None, learner: Learner) -> StoredGram:
+def _gram(job: JobFile, source: str | None, learner: Learner) -> StoredGram:
     """The complete Gram matrix to train on."""
     from gramline.pipeline.gram.stored import StoredGram
 
@@ -217,7 +222,12 @@ def _gram(job: Job, source: str | None, learner: Learner) -> StoredGram:
 
 
 def _say_plan(
-    job: Job, source: str | None, learner: Learner, factor_memory: str | None, cluster: dict[str, Any], as_json: bool
+    job: JobFile,
+    source: str | None,
+    learner: Learner,
+    factor_memory: int | None,
+    cluster: dict[str, Any],
+    as_json: bool,
 ) -> None:
     with factoring(job, _gram(job, source, learner), learner, factor_memory, cluster) as plan:
         if plan is None:

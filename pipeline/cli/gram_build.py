@@ -7,15 +7,18 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from, parse_bytes
+from gramline.kernels.parameters import parameters_of
+from gramline.pipeline.choices import Compression, Dtype
+from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.corpus import corpus_of
-from gramline.pipeline.cli.job_file.file import CLUSTER_KEYS, Job, load_job
+from gramline.pipeline.cli.job_file.file import JobFile, either, load_job
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
-from gramline.pipeline.cli.job_file.types import COMPRESSIONS, DTYPES
+from gramline.pipeline.cli.job_file.tables import ClusterTable
+from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
 from gramline.pipeline.cli.terminal.result import Tally, progress_shown, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CLUSTER = (*CLUSTER_KEYS, "insecure_plain_text")
+CLUSTER = (*parameters_of(ClusterTable), "insecure_plain_text")
 KERNEL = ("kernel", "c", "gap", "observation", "prior", "label_kernel")
 job_option = click.option("--job", "job_path", metavar="FILE", help="TOML job file; options win over it.")
 
@@ -38,7 +41,7 @@ def store_options(command: F) -> F:
     for option in reversed(
         [
             click.option("--other", metavar="CORPUS", help="Columns from this corpus: a rectangular matrix."),
-            click.option("--dtype", type=click.Choice(DTYPES), help="Of the tiles [default: float64]."),
+            click.option("--dtype", type=click.Choice(get_args(Dtype)), help="Of the tiles [default: float64]."),
             click.option(
                 "--block-rows", type=click.IntRange(1), help="Rows of a tile [default: 2048, or the longest]."
             ),
@@ -55,7 +58,9 @@ def store_options(command: F) -> F:
 @kernel_options
 @click.option("--workers", type=click.IntRange(1), help="Worker processes to reckon with [default: one per core].")
 @click.option("--threads", type=click.IntRange(1), help="Threads per worker [default: 1].")
-@click.option("--memory-limit", metavar="BYTES", help="Refuse a plan that needs more per worker, such as 2GiB.")
+@click.option(
+    "--memory-limit", callback=in_bytes, metavar="BYTES", help="Refuse a plan that needs more per worker, such as 2GiB."
+)
 @job_option
 @json_option
 def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: bool, **options: Any) -> None:
@@ -71,12 +76,12 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     from gramline.pipeline.gram.plan import PROGRAM_BYTES, tile_limit
 
     job = load_job(job_path)
-    told = Forecast.of(_planned_build(job, corpus, job.setting(output, "gram", "path"), options))
-    threads = job.setting(options["threads"], "cluster", "threads") or 1
-    workers = job.setting(options["workers"], "cluster", "workers") or len(os.sched_getaffinity(0))
-    limit = job.setting(options["memory_limit"], "cluster", "memory_limit")
+    told = Forecast.of(_planned_build(job, corpus, either(output, job.gram.path), options))
+    threads = either(options["threads"], job.cluster.threads)
+    workers = either(options["workers"], job.cluster.workers) or len(os.sched_getaffinity(0))
+    limit = either(options["memory_limit"], job.cluster.memory_limit)
     if limit is not None:
-        told.plan.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
+        told.plan.check_memory(tile_limit(limit, threads))
     result = told.to_dict(workers * threads)
     if as_json:
         say_json(result)
@@ -100,7 +105,7 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     *("-o", "--output", "--store"), metavar="GRAM", help="Where to store it: a path, or s3://... with gramline[s3]."
 )
 @store_options
-@click.option("--compression", type=click.Choice(COMPRESSIONS), help="Of the tiles [default: none].")
+@click.option("--compression", type=click.Choice(get_args(Compression)), help="Of the tiles [default: none].")
 @kernel_options
 @cluster_options
 @job_option
@@ -122,11 +127,11 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
     target = job.path(output, "gram", "path", "where to store the Gram matrix (-o GRAM)")
     # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
     todo = _planned_build(job, corpus, target, options)
-    limit = job.setting(options["memory_limit"], "cluster", "memory_limit")
-    threads = job.setting(options["threads"], "cluster", "threads") or 1
+    limit = either(options["memory_limit"], job.cluster.memory_limit)
+    threads = either(options["threads"], job.cluster.threads)
     tally = Tally()
     if limit is not None:
-        todo.plan.check_memory(tile_limit(parse_bytes(limit, "--memory-limit"), threads))
+        todo.plan.check_memory(tile_limit(limit, threads))
     with ExitStack() as stack:
         if todo.is_new:
             stack.enter_context(remove_on_overflow(target))
@@ -159,7 +164,7 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
     StoredGram.open(store)
     more = Corpus.load(corpus)
     tally = Tally()
-    with executor_from(Job(), **options) as executor, progress_shown(as_json) as listener:
+    with executor_from(JobFile(), **options) as executor, progress_shown(as_json) as listener:
         grown = append_gram(store, more, executor=executor, progress=tally.and_then(listener))
     say_built(asdict(grown.status()) | tally.result(), as_json)
 
@@ -178,7 +183,7 @@ def remove_on_overflow(target: str) -> Iterator[None]:
         raise
 
 
-def _planned_build(job: Job, corpus: str | None, path: str | None, options: dict[str, Any]) -> GramBuild:
+def _planned_build(job: JobFile, corpus: str | None, path: str | None, options: dict[str, Any]) -> GramBuild:
     """The matrix that options and job file describe; notes on its kernel are shown."""
     from gramline.pipeline.gram.build import GramBuild, StoreChoices
     from gramline.pipeline.gram.forecast import kernel_notes
@@ -187,17 +192,17 @@ def _planned_build(job: Job, corpus: str | None, path: str | None, options: dict
     kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
     say_notes(kernel_notes(kernel, rows))
     choices = StoreChoices(
-        job.setting(options["dtype"], "gram", "dtype") or "float64",
-        job.setting(options["block_rows"], "gram", "block_rows"),
-        job.setting(options.get("compression"), "gram", "compression"),
+        either(options["dtype"], job.gram.dtype),
+        either(options["block_rows"], job.gram.block_rows),
+        either(options.get("compression"), job.gram.compression),
     )
     return GramBuild(kernel, rows, path, choices, other=cols)
 
 
-def _corpora(job: Job, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:
+def _corpora(job: JobFile, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:
     from gramline.pipeline.corpus.corpus import Corpus
 
     first = corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
     if other is not None:
         return first, Corpus.load(other)
-    return first, corpus_of(job, "other", like=first) if "other" in job.tables.get("corpus", {}) else None
+    return first, corpus_of(job, "other", like=first) if job.corpus.other else None

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
-from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_pairs, size
 from gramline.pipeline.cli.terminal.result import progress_shown
 from gramline.pipeline.errors import RunError
@@ -64,7 +64,7 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
     from gramline.pipeline.gram.verify import verify_gram
 
     StoredGram.open(store)
-    with executor_from(Job(), **options) as executor, progress_shown(as_json) as listener:
+    with executor_from(JobFile(), **options) as executor, progress_shown(as_json) as listener:
         report = verify_gram(store, executor=executor, repair=repair, progress=listener)
     if as_json:
         say_json(report.to_dict() | {"path": store})

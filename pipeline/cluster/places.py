@@ -15,7 +15,6 @@ from shlex import quote
 from typing import Any
 
 import dask.config
-from dask.utils import parse_bytes
 from distributed import LocalCluster, Security, SSHCluster
 
 from gramline.pipeline.cluster.settings import NEVER, ClusterSettings, Local, Slurm, Ssh
@@ -158,7 +157,7 @@ def _slurm(settings: ClusterSettings) -> Any:
     logs.mkdir(parents=True, exist_ok=True)
     (logs / "dask.json").write_text(json.dumps(SETTINGS, indent=2), "utf-8")
     encryption = [] if settings.tls is None else ["export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true"]
-    job_bytes = workers.processes * parse_bytes(workers.memory_limit)
+    job_bytes = workers.processes * workers.memory_limit
     host = ["--host", settings.scheduler.host] if settings.is_on_loopback else []
     cluster = SLURMCluster(
         queue=place.partition,

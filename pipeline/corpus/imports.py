@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gramline.pipeline.choices import TEMPLATE, CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.corpus.readers.conll import read_conll
@@ -14,12 +15,9 @@ from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.errors import InputError, UnknownLabelError
 from gramline.pipeline.files import require_file
 
-TEMPLATE = "template:"
-CONLLU_KINDS = ("trees", "sequences")
-
 
 def import_corpus(
-    path: str, layout: str | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
+    path: str, layout: CorpusFormat | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
 ) -> Corpus:
     """Read a file with the given options; an option that the format does not have is refused.
 
@@ -81,7 +79,7 @@ def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _tra
 
 Reader = Callable[[str, dict[str, Any], list[str] | None, Corpus | None], Corpus]
 
-FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
+FORMATS: dict[CorpusFormat, tuple[Reader, frozenset[str]]] = {
     "conll": (
         _conll,
         frozenset(
@@ -92,7 +90,7 @@ FORMATS: dict[str, tuple[Reader, frozenset[str]]] = {
     "conllu": (_conllu, frozenset(("features", "window", "no_labels", "label", "kind"))),
     "brackets": (_brackets, frozenset(("strip_functions", "strip_empty"))),
 }
-SUFFIXES = {
+SUFFIXES: dict[str, CorpusFormat] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".conllu": "conllu",

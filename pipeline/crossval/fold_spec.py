@@ -8,33 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from gramline.kernels.parameters import checked
+from gramline.pipeline.crossval.fold_settings import FoldSettings
 from gramline.pipeline.crossval.folds import Folds, Held, from_file, grouped, k_fold, stratified
 from gramline.pipeline.errors import InputError
 
-MOST_REPEATS = 10_000
 Labels = Sequence[Sequence[str | None]]
 
 
 @dataclass(frozen=True)
-class FoldSpec:
+class FoldSpec(FoldSettings):
     """Equal specs over equal structures give equal folds."""
 
-    count: int = 5
-    seed: int | None = None  # None: structures in their order
-    repeats: int = 1
-    stratified: bool = False
-    group: str | None = None  # the column whose values stay together
-    file: str | None = None  # JSON: held-out structure numbers per fold
-
     def __post_init__(self) -> None:
+        checked(FoldSettings, self.to_dict(), InputError)
         if sum((self.stratified, self.group is not None, self.file is not None)) > 1:
-            raise InputError("folds are stratified, grouped or read from a file; choose one of them")
-        if self.count < 2:
-            raise InputError(f"cross-validation needs at least 2 folds, got {self.count}")
-        if not 1 <= self.repeats <= MOST_REPEATS:
-            raise InputError(f"folds are repeated at least once and at most {MOST_REPEATS:,} times, got {self.repeats}")
+            raise InputError("folds are stratified, grouped or read from a file", advice="choose one of them")
         if self.repeats > 1 and (self.seed is None or self.file is not None):
-            raise InputError("repeated folds need a seed, and are no folds from a file")
+            raise InputError("repeated folds need a seed, and are no folds from a file", key="repeats")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
+from gramline.kernels.catalogue import EVERYTHING, find
+from gramline.kernels.parameters import parameters_of
+from gramline.kernels.records import Record
+from gramline.kernels.value_kinds import Kind
+from gramline.learners.catalogue import find_learner
 from gramline.learners.parameters import is_listed
 from gramline.pipeline.errors import InputError
 
 MOST = 100_000  # settings of one job: nobody waits for more
 
-# Parameters that are lists themselves; a list of such lists is a grid.
-LISTS = {"label_kernel": 2, "matrix": 2, "symbols": 1, "offsets": 1}  # name: how deep
+
+def kernel_kinds() -> dict[str, Kind]:
+    """What every parameter of a kernel and of its parts takes, by name."""
+    return {
+        name: parameter.kind for record in EVERYTHING for name, parameter in parameters_of(find(record, Record)).items()
+    }
 
 
-def expand(description: Mapping[str, Any], kept: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Every combination of the values in lists, in the order of the names; inner tables are multiplied out as well."""
+def learner_kinds(name: str) -> dict[str, Kind]:
+    """What every parameter of a learner takes, by name."""
+    return {key: parameter.kind for key, parameter in parameters_of(find_learner(name)).items()}
+
+
+def expand(description: Mapping[str, Any], kinds: Mapping[str, Kind]) -> list[dict[str, Any]]:
+    """Every combination of the values in lists, in the order of the names; inner tables are multiplied out as well.
+
+    `kinds` know which lists are one value.
+    """
     names = list(description)
-    choices = [_choices(name, description[name]) if name not in kept else [description[name]] for name in names]
+    choices = [_choices(name, description[name], kinds) for name in names]
     if math.prod(map(len, choices)) > MOST:
-        largest = max(zip(map(len, choices), names, strict=True))
-        raise InputError(
-            f"the lists make more than {MOST:,} settings, {largest[0]:,} of {largest[1]!r} alone; give fewer"
-        )
+        count, largest = max(zip(map(len, choices), names, strict=True))
+        problem = f"the lists make more than {MOST:,} settings, {count:,} of {largest!r} alone"
+        raise InputError(problem, advice="give fewer", key=largest)
     return [dict(zip(names, values, strict=True)) for values in product(*choices)]
 
 
-def _choices(name: str, value: Any) -> list[Any]:
+def _choices(name: str, value: Any, kinds: Mapping[str, Kind]) -> list[Any]:
     if isinstance(value, Mapping):
-        return list(expand(value))
-    if isinstance(value, list) and _depth(value) > LISTS.get(name, 0):
-        return [choice for item in value for choice in _choices(name, item)]
-    if name == "offsets" and isinstance(value, list) and any(isinstance(item, str | list) for item in value):
-        return list(value)  # names of sets of offsets beside lists of them
+        return list(expand(value, kinds))
+    if isinstance(value, list) and kinds.get(name, Kind()).are_several(value):
+        return [choice for item in value for choice in _choices(name, item, kinds)]
     return [value]
-
-
-def _depth(value: Any) -> int:
-    return 1 + min((_depth(item) for item in value), default=0) if isinstance(value, list) else 0
 
 
 def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:

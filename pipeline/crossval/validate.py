@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operators.checks import check_operator
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.parameters import is_listed
+from gramline.pipeline.choices import Metric
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, custom_folds, k_fold
 from gramline.pipeline.crossval.grid import grid
@@ -31,7 +32,7 @@ from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_g
 from gramline.pipeline.errors import InputError
 
 Settings = Sequence[Mapping[str, Any]]
-METRICS = ("accuracy", "hamming_loss", "exact_match", "precision", "recall", "f1", "span_f1")
+METRICS: tuple[str, ...] = get_args(Metric)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.packing import Packed
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.operators.dense import DenseGram
+from gramline.learners.parameters import Loss
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
-from gramline.learners.zscore.labeler import Loss, ZScoreLabeler
+from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.fold_spec import FoldSpec

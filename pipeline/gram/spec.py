@@ -6,15 +6,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
+from gramline.kernels.parameters import plain_value
+from gramline.kernels.value_kinds import Choice
+from gramline.pipeline.choices import Dtype
 from gramline.pipeline.corpus.packed import packed_fingerprint
 from gramline.pipeline.errors import StoreError
 
 FORMAT = 1  # the version of the store's layout on disk; another one is refused
-DTYPES = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,7 @@ class GramSpec:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise StoreError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        plain_value("dtype", Choice(get_args(Dtype)), self.dtype, StoreError)
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Packed, cols: Packed | None, dtype: str) -> GramSpec:

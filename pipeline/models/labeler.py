@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.parameters import Whole
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Estimator, Learner
@@ -47,7 +48,7 @@ class KernelLabeler(Estimator):
         *,
         store: str | os.PathLike[str] | None = None,
         client: Any = None,
-        block_rows: int | None = None,
+        block_rows: Whole | None = None,
     ) -> None:
         self.kernel = kernel
         self.learner = learner
@@ -57,10 +58,7 @@ class KernelLabeler(Estimator):
 
     def fit(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> Self:
         """Train on labeled structures; a corpus may carry its labels itself."""
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise LearnerParameterError(f"kernel must be a kernel such as SequenceLabeling(), got {self.kernel!r}")
-        if not isinstance(self.learner, Learner):
-            raise LearnerParameterError(f"learner must be a learner such as LabelingPerceptron(), got {self.learner!r}")
+        self.check_parameters()
         corpus = self._corpus(X, y)
         learner: Any = self.learner.fresh()
         if isinstance(learner, RankingLearner):

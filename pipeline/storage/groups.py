@@ -32,7 +32,7 @@ from gramline.pipeline.storage.places import open_store
 
 Array = zarr.Array[Any]
 Group = zarr.Group
-COMPRESSIONS = {
+COMPRESSIONS: dict[str, Any] = {  # by the names of `choices.Compression`
     "none": (),
     "lz4": (BloscCodec(cname="lz4", shuffle="bitshuffle"),),
     "zstd": (BloscCodec(cname="zstd", clevel=3, shuffle="bitshuffle"),),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from gramline.kernels import SequenceLabeling
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
-from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler, Precision
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline import Corpus, StoredGram
 from gramline.pipeline.corpus.readers.conll import read_conll
@@ -108,7 +108,7 @@ def random_store(folder: Path, n_blocks: int, block_rows: int, *, with_memmap: b
 
 
 def streamed_fit(
-    gram: StoredGram, n_blocks: int, block_rows: int, precision: Precision = "single"
+    gram: StoredGram, n_blocks: int, block_rows: int, precision: Literal["double", "single"] = "single"
 ) -> tuple[KernelZScoreLabeler, int]:
     """A fit of a few iterations, and the tiles it read per product."""
     before = gram.tile_reads
@@ -199,7 +199,9 @@ def test_eight_ridges_for_little_more_than_one(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.benchmark
 @pytest.mark.parametrize("precision", ["single", "double"])
-def test_stream_rate(capsys: pytest.CaptureFixture[str], tmp_path: Path, precision: Precision) -> None:
+def test_stream_rate(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, precision: Literal["double", "single"]
+) -> None:
     """A pass of conjugate gradients against the same product, in the same precision, with a warm memmap.
 
     In double precision the memmap's float32 rows are widened in strips, as the stored tiles are: NumPy left alone would

@@ -64,16 +64,6 @@ def test_the_job_file_of_the_guide_runs(
     assert set(re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", guide, flags=re.MULTILINE)) <= written
 
 
-def test_the_guide_knows_every_table_of_a_job_file() -> None:
-    from gramline.pipeline.cli.job_file.file import TABLES
-
-    guide = (ROOT / "docs" / "jobs.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| `\[([a-z]+)\]` \| (.*) \|$", guide, flags=re.MULTILINE))
-    assert rows.keys() == TABLES.keys()
-    for name, keys in TABLES.items():
-        assert {key for key in keys or () if f"`{key}`" not in rows[name]} == set()
-
-
 def test_the_names_it_lists_are_public() -> None:
     from gramline import kernels, learners
 

@@ -6,7 +6,7 @@ from strategies import pack, words
 from tolerances import assert_close
 
 from gramline.kernels import EmpiricalPrior, SequenceLabeling, TabulatedPrior, UniformPrior
-from gramline.kernels.errors import KernelParameterError, PackingError
+from gramline.kernels.errors import PackingError
 
 
 def test_uniform_needs_no_table():
@@ -31,12 +31,6 @@ def test_empirical_takes_new_structures_from_the_training_corpus():
 def test_empirical_without_any_label():
     with pytest.raises(PackingError, match="EmpiricalPrior counts training labels, but no position"):
         EmpiricalPrior().resolve(pack(words("ab")))
-
-
-@pytest.mark.parametrize("smoothing", [0, -1.0, float("nan"), "much", 1e308, 5e-324])
-def test_empirical_smoothing(smoothing):
-    with pytest.raises(KernelParameterError, match=r"EmpiricalPrior\.smoothing must be"):
-        EmpiricalPrior(smoothing)
 
 
 def test_tabulated_is_the_table():

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.corpus.imports import import_corpus
-from gramline.pipeline.errors import CorpusError, InputError
+from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
 
 
-def read_corpus(path: str, job: Job, like: Corpus | None = None) -> Corpus:
+def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
     """The corpus at `path`; label names and kept template features are those of `like` if there is one."""
     from gramline.pipeline.corpus.corpus import Corpus
 
-    layout, features = job.setting(None, "corpus", "format"), job.table("features")
+    layout = job.corpus.format
+    features = {key: value for key, value in asdict(job.features).items() if value is not None}
     if path.endswith(".parquet"):
         if layout is not None or features:
             raise InputError(f"{path} is a corpus already; [features] and format belong to files that are imported")
         return Corpus.load(path)
     require_file(path, "a corpus")
-    return import_corpus(path, layout, labels=job.setting(None, "corpus", "labels"), like=like, options=features)
+    return import_corpus(path, layout, labels=job.corpus.labels, like=like, options=features)
 
 
-def corpus_of(job: Job, key: str, like: Corpus | None = None) -> Corpus:
-    """The corpus that [corpus] names as `key`; what is wrong with it is told with the line of its name."""
+def corpus_of(job: JobFile, key: str, like: Corpus | None = None) -> Corpus:
+    """The corpus that [corpus] names as `key`; an error without a place in it gets the line of its name."""
     try:
         return read_corpus(job.path(None, "corpus", key, "the corpus"), job, like)
-    except (CorpusError, InputError) as error:
-        where = "" if key not in job.tables.get("corpus", {}) else f"{job.lines.where('corpus', key)} [corpus]: "
-        raise type(error)(f"{where}{error}") from None
+    except InputError as error:
+        raise job.locate_error(error.at(key=key), "corpus") from None

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gramline.pipeline.cli.job_file.file import Job
+from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix
-from gramline.pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from gramline.kernels.base import Kernel
@@ -51,7 +50,7 @@ def kernel_options(command: F) -> F:
 
 
 def kernel_from(
-    job: Job,
+    job: JobFile,
     kind: str,
     *,
     kernel: str | None,
@@ -64,9 +63,9 @@ def kernel_from(
     """The kernel that the options and the job file describe together; that of a corpus of `kind` if they name none."""
     from gramline.kernels.base import Kernel
     from gramline.kernels.catalogue import from_dict
-    from gramline.kernels.errors import KernelError
+    from gramline.kernels.errors import KernelParameterError
 
-    description = job.table("kernel")
+    description = job.only("kernel")
     given: dict[str, Any] = {} if kernel is None else parse_record(kernel, "the kernel")
     if kernel is not None and description.get("name") != given["name"]:
         description = {}  # another kernel on the command line does not inherit the file's parameters
@@ -80,5 +79,5 @@ def kernel_from(
     description = {"name": DEFAULTS[kind]} | description | given
     try:
         return from_dict(description, Kernel)  # type: ignore[type-abstract]
-    except (KernelError, InputError, TypeError) as error:
-        raise InputError(job.blame(error, "kernel", given) + str(error)) from None
+    except KernelParameterError as error:
+        raise job.locate_error(error, "kernel", given) from None

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gramline.kernels.errors import did_you_mean
+import click
+
+from gramline.kernels.parameters import plain_value
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.settings_file import Size
+
+
+def in_bytes(_context: click.Context, option: click.Parameter, size: Any) -> Any:
+    """The callback of an option that takes a size such as 2GiB."""
+    return None if size is None else plain_value(option.opts[0], Size(), size, InputError)
 
 
 def parse_record(text: str, what: str, folder: Path = Path()) -> dict[str, Any]:
@@ -72,14 +79,6 @@ def read_json(path: str, what: str) -> Any:
         raise InputError(f"{path}: {what} cannot be read: {(error.strerror or str(error)).lower()}") from None
     except ValueError as error:
         raise InputError(f"{path}: {what} is not valid JSON: {error}") from None
-
-
-def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:
-    """An error for the first key that is not known, with the one that was probably meant."""
-    allowed = list(known)
-    for key in keys:
-        if key not in allowed:
-            raise InputError(f"{where}: there is no {key!r}", advice=did_you_mean(key, allowed))
 
 
 def read_object(path: str, what: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from strategies import LABELS, letters, pack, packed_sequences, real_bags, seque
 from tolerances import assert_close
 
 from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
-from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
+from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.marginalized import Strip, prior_table
 from gramline.kernels.packing import frozen
 from gramline.kernels.sequences import labeling, matching_loops
@@ -256,40 +256,6 @@ class TestOverflow:
 
 
 class TestParameters:
-    @pytest.mark.parametrize("c", [0, -1.0, float("nan"), float("inf"), "1", None, True, 10**400, 1e200, 1e-200])
-    def test_c(self, c):
-        with pytest.raises(KernelParameterError, match=r"SequenceLabeling\.c must be"):
-            SequenceLabeling(c)
-
-    @pytest.mark.parametrize("gap", [-0.1, 1.1, float("nan"), "x"])
-    def test_gap(self, gap):
-        with pytest.raises(KernelParameterError, match=r"SequenceLabeling\.gap must be"):
-            SequenceLabeling(gap=gap)
-
-    def test_observation(self):
-        with pytest.raises(KernelParameterError, match=r"observation must be an observation kernel"):
-            SequenceLabeling(observation="identity")
-
-    def test_prior(self):
-        with pytest.raises(KernelParameterError, match=r"prior must be a prior"):
-            SequenceLabeling(prior=Identity())
-
-    @pytest.mark.parametrize(
-        ("matrix", "message"),
-        [
-            ([[1.0, 2.0], [2.0, 1.0]], "not positive semidefinite .smallest eigenvalue -1"),
-            ([[1.0, 0.1], [0.2, 1.0]], "not symmetric"),
-            ([[1.0, 0.0]], "square matrix, got shape"),
-            ([[1.0], [0.0, 1.0]], "square matrix of numbers"),
-            ([[float("nan")]], "not a finite number"),
-            ([], "square matrix"),
-            (np.empty((0, 0)), "is empty"),
-        ],
-    )
-    def test_label_kernel(self, matrix, message):
-        with pytest.raises(KernelParameterError, match=message):
-            SequenceLabeling(label_kernel=matrix)
-
     def test_rounding_does_not_make_a_label_kernel_indefinite(self):
         root = np.random.default_rng(0).normal(size=(6, 2))
         assert SequenceLabeling(label_kernel=root @ root.T).label_matrix().shape == (6, 6)

@@ -11,7 +11,7 @@ from tolerances import assert_close
 import gramline.kernels.structures.subset_tree as module
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
-from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
+from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.structures import subset_tree_loops
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees, number_subtrees
 from gramline.kernels.structures.subset_tree import SubsetTree
@@ -144,18 +144,6 @@ def test_children_before_their_parent_are_refused():
     with pytest.raises(PackingError, match="a child before itself") as error:
         SubsetTree().gram(wrong)
     assert (error.value.structure, error.value.position) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({"decay": value} for value in (0.0, -1.0, np.nan, 1.5, b"1")),
-        *({"max_depth": value} for value in (0, 1e300, np.array([2]))),
-    ],
-)
-def test_wrong_parameters_are_refused(wrong):
-    with pytest.raises(KernelParameterError, match=f"SubsetTree.{next(iter(wrong))} must be"):
-        SubsetTree(**wrong)
 
 
 def test_travels_as_a_dictionary():

@@ -10,7 +10,7 @@ from tolerances import assert_close
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
-from gramline.kernels.errors import KernelOverflowError, KernelParameterError, PackingError
+from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.structures import tagging_loops
 from gramline.kernels.structures.tagging import Tagging
 
@@ -85,15 +85,6 @@ def test_interpreted_loops_give_the_compiled_numbers(sentences, gap, monkeypatch
     for name in ("contiguous_runs", "gapped_runs"):
         monkeypatch.setattr(f"gramline.kernels.structures.tagging.{name}", getattr(tagging_loops, name).py_func)
     assert_close(kernel.gram(packed), compiled)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"decay": 0.0}, {"decay": np.inf}, {"decay": 1 + 1e-9}, {"gap": -0.1}, {"gap": 1.1}, {"gap": np.nan}],
-)
-def test_wrong_parameters_are_refused(wrong):
-    with pytest.raises(KernelParameterError, match=f"Tagging.{next(iter(wrong))} must"):
-        Tagging(**wrong)
 
 
 def test_other_structures_are_refused():

@@ -13,7 +13,7 @@ from oracles.viterbi import best_path
 from sklearn.base import clone
 from tolerances import assert_close
 
-from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotPositiveDefiniteError
+from gramline.learners.errors import LabelError, LearnerError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer
 from gramline.learners.gaussian_process.parameters import Stopping
@@ -195,34 +195,6 @@ def test_clones_are_unfitted() -> None:
 
 
 # --- bad input -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"offsets": (-1, 0)}, "must not contain 0"),
-        ({"offsets": (1, 1)}, "must not repeat"),
-        ({"offsets": (0.5,)}, "whole numbers"),
-        ({"offsets": -1}, "offsets must be a list of whole numbers, got -1"),
-        ({"offsets": {-1, 1}}, "offsets must be a list of whole numbers, got {"),
-        pytest.param({"offsets": iter((-1, 1))}, "offsets must be a list of whole numbers, got <", id="iterator"),
-        ({"offsets": "GPSL3"}, "GPSL1, GPSL2, GPSL4"),
-        pytest.param({"scale": 10**400}, "scale must be a positive number", id="scale"),
-        pytest.param({"jitter": 10**400}, "jitter must be a number of at least 0", id="jitter"),
-        ({"scale": 0.0}, "scale must be a positive number"),
-        ({"jitter": -1.0}, "jitter must be"),
-        ({"tolerance": float("nan")}, "tolerance must be"),
-        ({"max_sweeps": 0}, "max_sweeps must be a whole number"),
-        ({"learn_scale": "all"}, "learn_scale must be one of"),
-        ({"approximation": "nystrom"}, "rank must be a whole number"),
-        ({"rank": 3}, "without approximation"),
-        ({"decoding": "viterbi"}, r"needs offsets=\(-1,\)"),
-    ],
-    ids=str,
-)
-def test_parameters_are_checked(params: dict[str, Any], message: str) -> None:
-    with pytest.raises(LearnerParameterError, match=message):
-        fit(**params)
 
 
 def test_grams_and_labels_are_checked() -> None:

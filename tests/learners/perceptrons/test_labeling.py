@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import labeling_perceptron as oracle
 from tolerances import assert_close
 
-from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotFittedError
+from gramline.learners.errors import LabelError, LearnerError, NotFittedError
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.perceptrons.labeling_loops import (
@@ -333,8 +333,6 @@ def test_refusals_say_what_and_where() -> None:
         "structure 1, position 2: the label 'z' is unknown to the Gram matrix, which knows x, y; "
         "build it from a corpus that has this label"
     )
-    with pytest.raises(LearnerParameterError, match="rounds must be"):
-        LabelingPerceptron(rounds=0).fit(gram, [["x", "y"], None])
     with pytest.raises(LearnerError, match="rectangular, 2 x 3"):
         learner.fit(DenseGram(np.ones((2, 3)), [2], [3]), [["x", "y"]])
     learner.fit(gram, [["x", "y"], None])

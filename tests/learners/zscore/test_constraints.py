@@ -213,26 +213,6 @@ def test_least_squares_without_an_end_are_an_error(monkeypatch):
         least_distance(np.eye(2))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"constraints": "all"}, "constraints must be one of none, iterative, got 'all'"),
-        ({"max_rounds": 0}, "max_rounds must be a whole number of at least 1, got 0"),
-        ({"max_rounds": True}, "max_rounds must be a whole number"),
-        ({"margin": 0}, "margin must be a number above 0 and at most 1, got 0"),
-        ({"margin": 1.5}, "margin must be a number above 0 and at most 1"),
-        ({"margin": "wide"}, "margin must be a number above 0 and at most 1, got 'wide'"),
-        ({"constraints": "iterative", "ridge": 0}, "constraints='iterative' needs a ridge above 0"),
-        ({"constraints": "iterative", "loss": "hamming"}, "goes with loss='none' and moments='closed', got loss='hamm"),
-        ({"constraints": "iterative", "moments": "sampled"}, "goes with loss='none' and moments='closed'"),
-    ],
-)
-def test_bad_parameters_are_refused(settings, message):
-    packed, _ = example([3], 2, 2)
-    with pytest.raises(LearnerParameterError, match=message):
-        ZScoreLabeler(**settings).fit(packed)
-
-
 def test_state_and_a_new_fit_without_constraints():
     packed, _ = separable([4, 3, 5], 3, 2)
     model = ZScoreLabeler(constraints="iterative").fit(packed)

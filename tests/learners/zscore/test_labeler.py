@@ -94,29 +94,6 @@ def test_missing_labels_are_an_error_or_left_out():
         ZScoreLabeler(unlabeled="drop").fit(with_missing(packed, [0, 5, 8]))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"ridge": -1.0}, "ridge must be a finite number of at least 0"),
-        ({"ridge": "big"}, "ridge must be a number"),
-        ({"ridge": float("nan")}, "finite"),
-        ({"transition_ridge": -0.1}, "transition_ridge must be"),
-        ({"loss": "zero-one"}, "loss must be one of none, hamming"),
-        ({"moments": "guessed"}, "moments must be one of"),
-        ({"solver": "lu"}, "solver must be one of"),
-        ({"unlabeled": "keep"}, "unlabeled must be"),
-        ({"moments": "sampled", "n_paths": 1}, "n_paths must be a whole number of at least 2, got 1"),
-        ({"moments": "sampled", "n_paths": 2.5}, "n_paths must be a whole number of at least 2, got 2.5"),
-        ({"moments": "sampled", "seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"moments": "dynamic", "solver": "cg"}, "forms the covariance"),
-    ],
-)
-def test_bad_parameters_are_refused(settings, message):
-    packed, _ = example([3], 2, 2)
-    with pytest.raises(LearnerParameterError, match=message):
-        ZScoreLabeler(**settings).fit(packed)
-
-
 def test_bad_input_is_refused(monkeypatch):
     packed, _ = example([3], 2, 2)
     with pytest.raises(NotFittedError):

@@ -78,7 +78,7 @@ def test_clearing_says_what_it_would_free_and_spares_what_is_in_use(gramline: An
     ("command", "said"),
     [
         (["gc"], "say what may go"),
-        (["gc", "--keep", "lots"], "--keep 'lots' is not a size"),
+        (["gc", "--keep", "lots"], "--keep must be a size such as 2GiB or 500MB, got 'lots'"),
         (["show", "zz"], "no store whose name begins with 'zz'"),
     ],
 )

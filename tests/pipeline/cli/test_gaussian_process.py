@@ -89,10 +89,11 @@ def test_a_plan_says_memory_and_time_and_writes_nothing(gramline: Any, gram: Pat
 @pytest.mark.parametrize("options", [["--plan"], ["-o", "gp.zarr"]], ids=["plan", "fit"])
 def test_a_plan_is_made_of_good_values_only(gramline: Any, gram: Path, options: list[str]) -> None:
     low = ["--learner", "gaussian-process", "--set", "approximation=nystrom"]
-    for rank in ([], ["--set", "rank=abc"], ["--set", "rank=-5"]):
-        answer = gramline("fit", gram, *options, *low, *rank)
+    must = "rank must be a whole number of at least 1, got"
+    for rank, said in (([], "needs a rank"), (["rank=abc"], f"{must} 'abc'"), (["rank=-5"], f"{must} -5")):
+        answer = gramline("fit", gram, *options, *low, *(part for value in rank for part in ("--set", value)))
         assert (answer.code, answer.out) == (2, "")
-        assert "rank must be a whole number of at least 1" in answer.error
+        assert said in answer.error
 
 
 def test_fit_says_whether_the_bound_came_to_rest(gramline: Any, gram: Path, tmp_path: Path) -> None:

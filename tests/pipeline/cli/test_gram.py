@@ -128,7 +128,7 @@ def test_a_job_file_says_how_its_corpora_are_read(gramline: Any, tmp_path: Path)
     kernel = SequenceLabeling(observation=Linear())
     assert_close(StoredGram.open(tmp_path / "cross.zarr").to_numpy(), kernel.gram(train, new))
     (tmp_path / "new.conll").write_text("the y D\ncow\n")
-    said = f"{job}:4 [corpus]: {tmp_path / 'new.conll'}:2: 1 columns, but line 1 has 3"
+    said = f"{tmp_path / 'new.conll'}:2: 1 columns, but line 1 has 3"
     assert gramline("gram", "build", "--job", job).error.startswith(said)
 
 

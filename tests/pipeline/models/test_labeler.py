@@ -170,10 +170,15 @@ def test_refusals_say_what_to_do() -> None:
         labeler().predict(NEW)
     with pytest.raises(LearnerParameterError, match="LabelingPerceptron learns from a Gram matrix; give a kernel"):
         KernelLabeler(None, LabelingPerceptron()).fit(X, Y)
-    with pytest.raises(LearnerParameterError, match="kernel must be a kernel such as"):
+    with pytest.raises(LearnerParameterError) as caught:
         KernelLabeler("sequence", LabelingPerceptron()).fit(X, Y)  # type: ignore[arg-type]
-    with pytest.raises(LearnerParameterError, match="learner must be a learner such as"):
+    assert str(caught.value) == "kernel must be a kernel such as SequenceLabeling(), got 'sequence'"
+    with pytest.raises(LearnerParameterError) as caught:
         KernelLabeler(SequenceLabeling(), LabelingPerceptron).fit(X, Y)  # type: ignore[arg-type]
+    assert caught.value.key == "learner"
+    with pytest.raises(LearnerParameterError) as caught:
+        KernelLabeler(SequenceLabeling(), LabelingPerceptron(), block_rows=0).fit(X, Y)
+    assert caught.value.key == "block_rows"
     with pytest.raises(ValueError, match="no position has a label"):
         labeler().fit(X)
 
