@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Codes, Offsets
+from gramline.learners.arrays import Codes, Mask, Offsets
 from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError
 
 Unlabeled = Literal["error", "drop"]
@@ -79,7 +78,7 @@ def check_unlabeled(unlabeled: str) -> None:
         raise LearnerParameterError(f"unlabeled must be 'error' or 'drop', got {unlabeled!r}")
 
 
-def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> NDArray[np.bool_]:
+def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> Mask:
     """Which structures have a label at every position, shape (n_structures,).
 
     Chains are learnt from whole label paths: a missing label is an error unless `unlabeled` is "drop".
