@@ -173,6 +173,14 @@ class PositionLabeling(Kernel):
         return True
 
 
+class MarginalTables(NamedTuple):
+    """P'^T ky P as factor * left . right, or as `factor` alone where the tables are empty: for compiled loops."""
+
+    left: Floats  # shape (n_rows, n_labels), or (0, 0)
+    right: Floats  # shape (n_cols, n_labels), or (0, 0)
+    factor: float
+
+
 class Marginals:
     """P'^T ky P between the positions of two corpora: one number when both priors are uniform, else left . right.
 

@@ -1,6 +1,7 @@
 from .gaussian_process.labeler import GaussianProcessLabeler as GaussianProcessLabeler
 from .metrics import evaluate as evaluate
 from .operators.dense import DenseGram as DenseGram
+from .operators.observation import ObservationGram as ObservationGram
 from .perceptrons.hidden_markov import HiddenMarkovPerceptron as HiddenMarkovPerceptron
 from .perceptrons.labeling import LabelingPerceptron as LabelingPerceptron
 from .perceptrons.ranking import RankingPerceptron as RankingPerceptron

@@ -29,12 +29,12 @@ def find_learner(name: str) -> type[Learner]:
         raise LearnerParameterError(f"there is no learner called {name!r}", advice=advice, key="name")
     module, _, attribute = LEARNERS[name].partition(":")
     try:
-        found: type[Learner] = getattr(import_module(module), attribute)
+        learner: type[Learner] = getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
         raise LearnerParameterError(f"the learner {name!r} is not part of this version") from None
-    return found
+    return learner
 
 
 def make_learner(name: str, params: Mapping[str, Any] | None = None) -> Learner:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramline.learners.arrays import Counts
 from gramline.learners.errors import LabelError
 from gramline.learners.labels import Labels
 
@@ -66,7 +66,7 @@ class Evaluation:
     labels: tuple[str, ...]  # of the table and the confusion matrix
     by_label: Mapping[str, Score]
     by_span_type: Mapping[str, Score]
-    confusion: NDArray[np.int64]  # [gold][predicted], shape (len(labels), len(labels))
+    confusion: Counts  # [gold][predicted], shape (len(labels), len(labels))
 
     @property
     def accuracy(self) -> float:
@@ -154,17 +154,17 @@ def spans(labels: Sequence[str | None], *, dummy: str | None = "O") -> list[Span
 
     Labels without B- or I- are types themselves: a span is a longest run of one label.
     """
-    found: list[Span] = []
+    complete: list[Span] = []
     begin, kind = 0, None
     for position, label in enumerate([*labels, None]):
         outside = label is None or label == dummy
         prefix, current = (None, None) if outside or label is None else _split(label)
         if kind is not None and (current != kind or prefix == "B"):
-            found.append((begin, position, kind))
+            complete.append((begin, position, kind))
             kind = None
         if current is not None and kind is None:
             begin, kind = position, current
-    return found
+    return complete
 
 
 def _split(label: str) -> tuple[str | None, str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Codes, Offsets
+from gramline.learners.arrays import Codes, Mask, Offsets
 from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.parameters import Unlabeled
 
@@ -72,7 +71,7 @@ def known_features(packed: Packed, names: Sequence[str]) -> csr_array:
     return mapped
 
 
-def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> NDArray[np.bool_]:
+def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> Mask:
     """Which structures have a label at every position, shape (n_structures,).
 
     Chains are learnt from whole label paths: a missing label is an error unless `unlabeled` is "drop".

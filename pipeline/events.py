@@ -1,4 +1,4 @@
-"""What a build tells whoever listens: small frozen records, nothing printed."""
+"""What a build reports to its listener: small frozen records, nothing printed."""
 
 from __future__ import annotations
 

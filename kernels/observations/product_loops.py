@@ -4,7 +4,7 @@ A feature that many columns have is *dense*: a whole line over the columns, adde
 is *rare*: the list of its columns. Slot 2 d is dense line d, slot 2 p + 1 is rare list p, NOWHERE is no row's feature.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,72 +14,82 @@ from gramline.kernels.packing import Floats, Ints, Offsets
 
 Lines = NDArray[Any]  # unsigned integers for counts, float64 for sums
 
-
 NOWHERE = -1
 
 
-@jit
-def assign_slots(
-    row_indptr: Offsets, row_indices: Ints, col_indptr: Offsets, col_indices: Ints, least_dense: int
-) -> tuple[Ints, Ints, int, Offsets]:
-    """Slots of the features of the rows, for every entry of both sides.
+class RowSlots(NamedTuple):
+    """Feature rows in CSR form, every entry with the slot of its feature."""
 
-    Returns (row_slots, col_slots, n_dense, rare_starts); rare list p takes rare_starts[p]:rare_starts[p + 1], and is
-    empty for a feature that no column has.
+    indptr: Offsets  # shape (n_rows + 1,)
+    slots: Ints  # shape (nnz,)
+    values: Floats  # shape (nnz,), or empty where every value is 1
+
+
+class SlottedColumns(NamedTuple):
+    """The columns by feature: a line over all columns for a dense one, a list of columns for a rare one."""
+
+    dense: Lines  # shape (n_dense, n_cols)
+    rare_starts: Offsets  # rare list p is rare_starts[p]:rare_starts[p + 1]; empty for a feature that no column has
+    rare_cols: Ints
+    rare_values: Floats  # of the length of rare_cols, or empty where every value is 1
+
+
+@jit
+def count_columns(row_indices: Ints, col_indices: Ints) -> Ints:
+    """How many columns have each feature, int32; entries of features that do not occur hold anything.
+
+    They are never visited: the vocabulary may be far larger than the tile.
     """
-    highest = -1  # indices are sorted within a row
-    for r in range(len(row_indptr) - 1):
-        if row_indptr[r] < row_indptr[r + 1]:
-            highest = max(highest, row_indices[row_indptr[r + 1] - 1])
-    for t in range(len(col_indptr) - 1):
-        if col_indptr[t] < col_indptr[t + 1]:
-            highest = max(highest, col_indices[col_indptr[t + 1] - 1])
-    # Number of columns of a feature, then ~slot. Only entries that occur are set: the vocabulary may be far larger
-    # than the tile.
-    state = np.empty(highest + 1, np.int32)
-    for e in range(len(row_indices)):
-        state[row_indices[e]] = 0
-    for e in range(len(col_indices)):
-        state[col_indices[e]] = 0
-    for e in range(len(col_indices)):
-        state[col_indices[e]] += 1
+    highest = -1
+    for feature in row_indices:
+        highest = max(highest, feature)
+    for feature in col_indices:
+        highest = max(highest, feature)
+    counts = np.empty(highest + 1, np.int32)
+    for feature in row_indices:
+        counts[feature] = 0
+    for feature in col_indices:
+        counts[feature] = 0
+    for feature in col_indices:
+        counts[feature] += 1
+    return counts
+
+
+@jit
+def assign_slots(row_indices: Ints, col_indices: Ints, least_dense: int) -> tuple[Ints, Ints, int, Offsets]:
+    """(row_slots, col_slots, n_dense, rare_starts): the slot of every entry of both sides, in the order of the rows.
+
+    A feature that at least `least_dense` columns have is dense.
+    """
+    state = count_columns(row_indices, col_indices)  # of a feature: its number of columns, ~slot once it has one
     row_slots = np.empty(len(row_indices), np.int32)
     rare_starts = np.zeros(len(row_indices) + 1, np.int64)
-    n_dense = 0
-    n_rare = 0
+    n_dense = n_rare = 0
     for e in range(len(row_indices)):
-        count = state[row_indices[e]]
-        if count < 0:
-            row_slots[e] = ~count
-        elif count >= least_dense:
-            row_slots[e] = 2 * n_dense
+        feature = row_indices[e]
+        n_columns = state[feature]
+        if n_columns >= least_dense:
+            state[feature] = ~(2 * n_dense)
             n_dense += 1
-        else:
-            row_slots[e] = 2 * n_rare + 1
-            rare_starts[n_rare + 1] = rare_starts[n_rare] + count
+        elif n_columns >= 0:
+            state[feature] = ~(2 * n_rare + 1)
+            rare_starts[n_rare + 1] = rare_starts[n_rare] + n_columns
             n_rare += 1
-        state[row_indices[e]] = ~row_slots[e]
+        row_slots[e] = ~state[feature]
     col_slots = np.empty(len(col_indices), np.int32)
     for e in range(len(col_indices)):
-        count = state[col_indices[e]]
-        col_slots[e] = ~count if count < 0 else NOWHERE
+        has_slot = state[col_indices[e]] < 0
+        col_slots[e] = ~state[col_indices[e]] if has_slot else NOWHERE
     return row_slots, col_slots, n_dense, rare_starts[: n_rare + 1]
 
 
 @jit
-def place_features(
-    col_indptr: Offsets,
-    col_slots: Ints,
-    col_values: Floats,
-    rare_starts: Offsets,
-    dense: Lines,
-    rare_cols: Ints,
-    rare_values: Floats,
-) -> None:
+def place_features(col_indptr: Offsets, col_slots: Ints, col_values: Floats, cols: SlottedColumns) -> None:
     """Fill the dense lines and the rare lists from the columns; without values (length 0) every value is 1."""
+    dense, rare_cols, rare_values = cols.dense, cols.rare_cols, cols.rare_values
     dense[:] = 0
     has_values = len(col_values) > 0
-    free = rare_starts.copy()
+    free = cols.rare_starts.copy()
     for t in range(len(col_indptr) - 1):
         for e in range(col_indptr[t], col_indptr[t + 1]):
             slot = col_slots[e]
@@ -98,16 +108,15 @@ def place_features(
 
 
 @jit
-def count_common(
-    indptr: Offsets, slots: Ints, row: int, dense: Lines, rare_starts: Offsets, rare_cols: Ints, counts: Lines
-) -> None:
+def count_common(row: int, rows: RowSlots, cols: SlottedColumns, counts: Lines) -> None:
     """counts[t] = number of features that row and column t share; dense and counts are unsigned and wide enough."""
+    dense, rare_starts, rare_cols = cols.dense, cols.rare_starts, cols.rare_cols
     n_cols = len(counts)
     waiting = np.empty(4, np.int64)
     n_waiting = 0
     counts[:] = 0
-    for e in range(indptr[row], indptr[row + 1]):
-        slot = slots[e]
+    for e in range(rows.indptr[row], rows.indptr[row + 1]):
+        slot = rows.slots[e]
         if slot & 1:
             for k in range(rare_starts[slot >> 1], rare_starts[(slot >> 1) + 1]):
                 counts[rare_cols[k]] += 1
@@ -126,69 +135,41 @@ def count_common(
 
 
 @jit
-def fill_from_counts(
-    first: int,
-    last: int,
-    indptr: Offsets,
-    slots: Ints,
-    dense: Lines,
-    rare_starts: Offsets,
-    rare_cols: Ints,
-    counts: Lines,
-    table: Floats,
-    out: Floats,
-) -> None:
+def fill_from_counts(first: int, rows: RowSlots, cols: SlottedColumns, table: Floats, out: Floats) -> None:
     """out[i, t] = table[dot(first + i, t)] for binary features."""
-    for row in range(first, last):
-        count_common(indptr, slots, row, dense, rare_starts, rare_cols, counts)
-        line = out[row - first]
+    counts = np.empty(out.shape[1], cols.dense.dtype)
+    for i in range(len(out)):
+        count_common(first + i, rows, cols, counts)
+        line = out[i]
         for t in range(len(counts)):
             line[t] = table[counts[t]]
 
 
 @jit
 def fill_from_distances(
-    first: int,
-    last: int,
-    indptr: Offsets,
-    slots: Ints,
-    dense: Lines,
-    rare_starts: Offsets,
-    rare_cols: Ints,
-    counts: Lines,
-    col_sizes: Offsets,
-    table: Floats,
-    out: Floats,
+    first: int, rows: RowSlots, cols: SlottedColumns, col_sizes: Offsets, table: Floats, out: Floats
 ) -> None:
     """out[i, t] = table[|x - x'|^2] for binary features; |x - x'|^2 = size + size' - 2 dot."""
-    for row in range(first, last):
-        count_common(indptr, slots, row, dense, rare_starts, rare_cols, counts)
-        line = out[row - first]
-        size = indptr[row + 1] - indptr[row]
+    counts = np.empty(out.shape[1], cols.dense.dtype)
+    for i in range(len(out)):
+        count_common(first + i, rows, cols, counts)
+        line = out[i]
+        size = rows.indptr[first + i + 1] - rows.indptr[first + i]
         for t in range(len(counts)):
             line[t] = table[size + col_sizes[t] - 2 * np.int64(counts[t])]
 
 
 @jit
-def fill_products(
-    first: int,
-    last: int,
-    indptr: Offsets,
-    slots: Ints,
-    values: Floats,
-    dense: Lines,
-    rare_starts: Offsets,
-    rare_cols: Ints,
-    rare_values: Floats,
-    out: Floats,
-) -> None:
+def fill_products(first: int, rows: RowSlots, cols: SlottedColumns, out: Floats) -> None:
     """out[i, t] = dot(first + i, t) for real features, always summed in the order of the features: the same bytes
     whatever the tile holds besides, and the same with rows and columns swapped."""
+    slots, values, dense = rows.slots, rows.values, cols.dense
+    rare_starts, rare_cols, rare_values = cols.rare_starts, cols.rare_cols, cols.rare_values
     n_cols = out.shape[1]
-    for row in range(first, last):
-        line = out[row - first]
+    for i in range(len(out)):
+        line = out[i]
         line[:] = 0.0
-        e, end = indptr[row], indptr[row + 1]
+        e, end = rows.indptr[first + i], rows.indptr[first + i + 1]
         while e < end:
             slot, value = slots[e], values[e]
             if slot & 1:

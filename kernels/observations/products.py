@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gramline.kernels.observations.base import inverse_norms
 from gramline.kernels.observations.codes import GatheredStrips
 from gramline.kernels.observations.product_loops import (
+    RowSlots,
+    SlottedColumns,
     assign_slots,
     fill_from_counts,
     fill_from_distances,
@@ -45,6 +48,19 @@ class FeatureMap(Protocol):
         ...
 
 
+def slotted(
+    rows: Features, cols: Features, dense_share: float, counts: DTypeLike | None = None
+) -> tuple[RowSlots, SlottedColumns]:
+    """Both sides by slots; `counts` is the dtype that holds counts of common features, None for real features."""
+    least_dense = max(1, int(len(cols) * dense_share))
+    row_slots, col_slots, n_dense, rare_starts = assign_slots(rows.indices, cols.indices, least_dense)
+    row_values, col_values = (NO_VALUES, NO_VALUES) if counts else (values_of(rows), values_of(cols))
+    dense, rare_cols = np.empty((n_dense, len(cols)), counts or np.float64), np.empty(rare_starts[-1], np.int32)
+    columns = SlottedColumns(dense, rare_starts, rare_cols, NO_VALUES if counts else np.empty(rare_starts[-1]))
+    place_features(cols.indptr, col_slots, col_values, columns)
+    return RowSlots(rows.indptr, row_slots, row_values), columns
+
+
 class CountedStrips:
     """Binary features: integers, so the map is a table."""
 
@@ -53,15 +69,7 @@ class CountedStrips:
         largest_row, largest_col = int(row_sizes.max(initial=0)), int(col_sizes.max(initial=0))
         most = min(largest_row, largest_col)
         dtype = np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.uint32
-        n_cols = len(cols)
-        least = max(1, int(n_cols * DENSE_SHARE_OF_COUNTS))
-        slots, col_slots, n_dense, rare_starts = assign_slots(
-            rows.indptr, rows.indices, cols.indptr, cols.indices, least
-        )
-        dense = np.empty((n_dense, n_cols), dtype)
-        rare_cols = np.empty(rare_starts[-1], np.int32)
-        place_features(cols.indptr, col_slots, NO_VALUES, rare_starts, dense, rare_cols, NO_VALUES)
-        self.arguments = (rows.indptr, slots, dense, rare_starts, rare_cols, np.empty(n_cols, dtype))
+        self.rows, self.cols = slotted(rows, cols, DENSE_SHARE_OF_COUNTS, dtype)
         self.by_distance, self.col_sizes = feature_map.by_distance, col_sizes
         table = np.arange(float((largest_row + largest_col if self.by_distance else most) + 1)).reshape(1, -1)
         feature_map.apply(table)
@@ -69,30 +77,22 @@ class CountedStrips:
 
     def fill(self, first: int, last: int, out: Floats) -> None:
         if self.by_distance:
-            fill_from_distances(first, last, *self.arguments, self.col_sizes, self.table, out)
+            fill_from_distances(first, self.rows, self.cols, self.col_sizes, self.table, out[: last - first])
         else:
-            fill_from_counts(first, last, *self.arguments, self.table, out)
+            fill_from_counts(first, self.rows, self.cols, self.table, out[: last - first])
 
 
 class SummedStrips:
     """Real features, sparse or dense."""
 
     def __init__(self, rows: Features, cols: Features, feature_map: FeatureMap) -> None:
-        n_cols = len(cols)
-        least = max(1, int(n_cols * DENSE_SHARE_OF_SUMS))
-        slots, col_slots, n_dense, rare_starts = assign_slots(
-            rows.indptr, rows.indices, cols.indptr, cols.indices, least
-        )
-        dense = np.empty((n_dense, n_cols))
-        rare_cols, rare_values = np.empty(rare_starts[-1], np.int32), np.empty(rare_starts[-1])
-        place_features(cols.indptr, col_slots, values_of(cols), rare_starts, dense, rare_cols, rare_values)
-        self.arguments = (rows.indptr, slots, values_of(rows), dense, rare_starts, rare_cols, rare_values)
+        self.rows, self.cols = slotted(rows, cols, DENSE_SHARE_OF_SUMS)
         self.map = feature_map
         if feature_map.by_distance:
             self.row_norms, self.col_norms = squared_norms(rows), squared_norms(cols)
 
     def fill(self, first: int, last: int, out: Floats) -> None:
-        fill_products(first, last, *self.arguments, out)
+        fill_products(first, self.rows, self.cols, out[: last - first])
         if self.map.by_distance:
             to_distances(self.row_norms[first:last], self.col_norms, out)
         self.map.apply(out)

@@ -9,12 +9,20 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.marginalized import LabelKernel, LabelPrior, Marginals, Observation, PositionLabeling, Strip
+from gramline.kernels.marginalized import (
+    LabelKernel,
+    LabelPrior,
+    Marginals,
+    MarginalTables,
+    Observation,
+    PositionLabeling,
+    Strip,
+)
 from gramline.kernels.observations.identity import Identity
-from gramline.kernels.packing import Floats, Ints, Offsets, Packed
+from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
-from gramline.kernels.sequences.matching_loops import fill_runs, list_equal_columns
+from gramline.kernels.sequences.matching_loops import EqualColumns, SequencePair, fill_runs, list_equal_columns
 from gramline.kernels.sequences.sweep_loops import sweep_contiguous, sweep_gappy
 from gramline.kernels.tiles import Tile, chunk_starts, is_same, mirror, tile_memory
 
@@ -65,36 +73,21 @@ class SequenceLabeling(PositionLabeling):
 
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         if self.gap == 0 and isinstance(self.observation, Identity):
-            codes, starts, columns, n_equal = list_equal_columns(rows.observed, cols.observed)
-            if n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions:
-                return self._tile_of_runs(rows, cols, (codes, starts, columns), np.dtype(dtype), memory)
+            equal = list_equal_columns(rows.observed, cols.observed)
+            if equal.n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions:
+                return self._tile_of_runs(rows, cols, equal, np.dtype(dtype), memory)
         return super().tile(rows, cols, dtype, memory)
 
     def _tile_of_runs(
-        self,
-        rows: Packed,
-        cols: Packed,
-        equal: tuple[Ints, Offsets, Ints],
-        dtype: np.dtype[Any],
-        memory: Tile | None,
+        self, rows: Packed, cols: Packed, equal: EqualColumns, dtype: np.dtype[Any], memory: Tile | None
     ) -> Tile:
         """The tile from its equal pairs alone: few of them when the observations are words."""
         out = tile_memory(rows.n_positions, cols.n_positions, dtype, memory)
         marginals = Marginals(rows, cols, self.label_matrix())
         scale, limit = float(self.c) ** 2, float(np.finfo(dtype).max)
-        failed = fill_runs(
-            rows.starts,
-            rows.observed,
-            cols.observed,
-            continuations(cols.starts),
-            *equal,
-            marginals.left,
-            marginals.right,
-            scale * marginals.factor,
-            scale,
-            limit,
-            out,
-        )
+        pair = SequencePair(rows.starts, rows.observed, cols.observed, continuations(cols.starts))
+        tables = MarginalTables(marginals.left, marginals.right, scale * marginals.factor)
+        failed = fill_runs(pair, equal, tables, scale, limit, out)
         if failed >= 0:
             raise self.overflow_in(rows, cols, (failed, failed + 1), dtype)
         if is_same(rows, cols):

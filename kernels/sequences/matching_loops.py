@@ -1,20 +1,36 @@
 """The contiguous labeling kernel where kx is 0 or 1: only equal pairs are visited, diagonal run by run. Jitted only."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
+from gramline.kernels.marginalized import MarginalTables
 from gramline.kernels.packing import Floats, Ints, Offsets
 
 
-@jit
-def list_equal_columns(rows: Ints, cols: Ints) -> tuple[Ints, Offsets, Ints, int]:
-    """The columns of each code: (codes, starts, columns, n_equal).
+class EqualColumns(NamedTuple):
+    """Row i equals columns[starts[codes[i]]:starts[codes[i] + 1]], in ascending order."""
 
-    Row i equals columns[starts[codes[i]]:starts[codes[i] + 1]], in ascending order; n_equal counts all equal pairs.
-    """
+    codes: Ints  # shape (n_rows,)
+    starts: Offsets  # shape (n_codes + 1,)
+    columns: Ints
+    n_equal: int  # number of equal pairs
+
+
+class SequencePair(NamedTuple):
+    """The observations of both sides as codes, and where structures begin."""
+
+    row_starts: Offsets  # shape (n_structures + 1,)
+    rows: Ints  # shape (n_rows,)
+    cols: Ints  # shape (n_cols,)
+    continues: Floats  # 1 where a column has a predecessor in its structure, else 0; shape (n_cols,)
+
+
+@jit
+def list_equal_columns(rows: Ints, cols: Ints) -> EqualColumns:
+    """The columns that each row equals, listed once per code."""
     highest = -1
     for code in rows:
         highest = max(highest, code)
@@ -48,30 +64,21 @@ def list_equal_columns(rows: Ints, cols: Ints) -> tuple[Ints, Offsets, Ints, int
     n_equal = 0
     for code in codes:
         n_equal += starts[code + 1] - starts[code]
-    return codes, starts, columns, n_equal
+    return EqualColumns(codes, starts, columns, n_equal)
 
 
 @jit
 def fill_runs(
-    row_starts: Offsets,
-    rows: Ints,
-    cols: Ints,
-    continues: Floats,
-    codes: Ints,
-    starts: Offsets,
-    columns: Ints,
-    left: Floats,
-    right: Floats,
-    factor: float,
-    scale: float,
-    limit: float,
-    out: NDArray[Any],
+    pair: SequencePair, equal: EqualColumns, marginals: MarginalTables, scale: float, limit: float, out: NDArray[Any]
 ) -> int:
     """out = scale * (1+U') * (1+D') at equal pairs, 0 elsewhere; returns the first row structure beyond +-limit, or -1.
 
     kap of an equal pair is factor * sum_y left[i, y] right[t, y], or factor alone when there are no labels to sum
     (shape (0, 0)). A run is a stretch of equal pairs down a diagonal within one pair of structures.
     """
+    row_starts, rows, cols, continues = pair.row_starts, pair.rows, pair.cols, pair.continues
+    codes, starts, columns = equal.codes, equal.starts, equal.columns
+    left, right, factor = marginals.left, marginals.right, marginals.factor
     n_cols = len(cols)
     n_labels = left.shape[1]
     longest = 0

@@ -21,7 +21,7 @@ from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.forest_loops import reachable_subtrees
 from gramline.kernels.structures.production_index import ProductionIndex
-from gramline.kernels.structures.subset_tree import SubsetTree, strips
+from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.kernels.structures.subset_tree_loops import add_weighted
 
 
@@ -145,14 +145,12 @@ class WeightedForest:
         packed = self.kernel.prepare(packed)
         index = self._index
         weights = self.weights[index.members]
-        found = np.zeros((2, 1, len(packed)))
-        for first, last in strips(packed, index):
-            part = DistinctSubtrees.of(packed.structures(first, last))
-            starts, cells = self.kernel.matches(part, index.postings)
-            add_weighted(part, starts, index.postings.group_starts, weights, cells, *found[:, 0, first:last])
-        refuse_overflow(found[1, 0], self.kernel)
-        found *= self.kernel.scales(packed)
-        return found[0], found[1]
+        values, magnitudes = np.zeros((2, 1, len(packed)))
+        for strip, matches in self.kernel.strips(packed, index):
+            add_weighted(matches, index.postings.group_starts, weights, values[0, strip], magnitudes[0, strip])
+        refuse_overflow(magnitudes[0], self.kernel)
+        scales = self.kernel.scales(packed)
+        return values * scales, magnitudes * scales
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The forest without its kernel, as named flat arrays."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Floats, Ints, Offsets
-from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
+from gramline.kernels.structures.subset_tree_loops import Matches
 
 
 class DifferenceEntries(NamedTuple):
@@ -33,19 +33,14 @@ def reachable_subtrees(child_indptr: Offsets, children: Ints, weights: Floats) -
 
 @jit
 def add_differences(
-    subtrees: DistinctSubtrees,
-    starts: Offsets,
-    group_starts: Offsets,
-    entries: DifferenceEntries,
-    cells: Floats,
-    out: Floats,
-    magnitudes: Floats,
+    matches: Matches, group_starts: Offsets, entries: DifferenceEntries, out: Floats, magnitudes: Floats
 ) -> None:
     """out[i, d] += sum over subtrees z of tree i of count_i(z) sum_w weight_d(w) C(z, w); magnitudes of |weight_d(w)|.
 
-    The inner sum is found once for a subtree, whatever the number of trees it occurs in: parses of one sentence have
-    most of theirs in common.
+    The inner sum is computed once for a subtree, however many trees it occurs in: parses of one sentence have most of
+    their subtrees in common.
     """
+    subtrees, starts, cells = matches.subtrees, matches.starts, matches.cells
     changes, sizes = np.empty(out.shape[1]), np.empty(out.shape[1])
     for subtree in range(len(starts)):
         if starts[subtree] < 0:

@@ -23,7 +23,7 @@ from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.forest import ForestSize, SubtreeGraph, refuse_overflow
 from gramline.kernels.structures.forest_loops import DifferenceEntries, add_differences
 from gramline.kernels.structures.production_index import ProductionIndex
-from gramline.kernels.structures.subset_tree import SubsetTree, strips
+from gramline.kernels.structures.subset_tree import SubsetTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +83,12 @@ class ForestSequence:
         """
         packed = self.kernel.prepare(packed)
         index = self._index
-        found = np.zeros((2, len(packed), int(self.steps.max(initial=-1)) + 1))
-        for first, last in strips(packed, index):
-            part = DistinctSubtrees.of(packed.structures(first, last))
-            starts, cells = self.kernel.matches(part, index.postings)
-            add_differences(part, starts, index.postings.group_starts, self._entries, cells, *found[:, first:last])
-        refuse_overflow(found[1].sum(axis=1), self.kernel)
-        found *= self.kernel.scales(packed)[:, None]
-        return found[0].T[self.steps], found[1].T[self.steps]
+        changes, magnitudes = np.zeros((2, len(packed), int(self.steps.max(initial=-1)) + 1))
+        for strip, matches in self.kernel.strips(packed, index):
+            add_differences(matches, index.postings.group_starts, self._entries, changes[strip], magnitudes[strip])
+        refuse_overflow(magnitudes.sum(axis=1), self.kernel)
+        scales = self.kernel.scales(packed)[:, None]
+        return (changes * scales).T[self.steps], (magnitudes * scales).T[self.steps]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The sequence without its kernel, as named flat arrays."""

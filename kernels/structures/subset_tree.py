@@ -11,12 +11,12 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.packing import Floats, Offsets, Packed, PackedParses, place
+from gramline.kernels.packing import Floats, Packed, PackedParses, place
 from gramline.kernels.parameters import Boolean, Share, Whole
 from gramline.kernels.ranges import offsets_from_lengths, range_containing
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
-from gramline.kernels.structures.subset_tree_loops import add_to_tile, cell_starts, match_subtrees, self_values
+from gramline.kernels.structures.subset_tree_loops import Matches, add_to_tile, cell_starts, match_subtrees, self_values
 from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit, structure_runs
 
 STRIP_CELLS = 1 << 18  # C(z, w) values held at once, unless one tree needs more: 2 MB, the size of a fast cache
@@ -72,10 +72,8 @@ class SubsetTree(Kernel):
         index = ProductionIndex.of(subtrees.productions, subtrees.child_indptr, subtrees.children)
         columns = Columns.of(subtrees, index)
         out = np.zeros((len(rows), len(cols)))
-        for first, last in strips(rows, index):
-            part = DistinctSubtrees.of(rows.structures(first, last))
-            starts, cells = self.matches(part, index.postings)
-            add_to_tile(part, starts, columns, cells, out[first:last])
+        for strip, matches in self.strips(rows, index):
+            add_to_tile(matches, columns, out[strip])
         require_fit(out, np.float64, type(self).__name__, self.advice)
         if self.normalized:
             _divide(out, self._self_values(rows), 0)
@@ -101,18 +99,25 @@ class SubsetTree(Kernel):
         """What to change when values grow too large."""
         return "lower decay or set max_depth" + ("" if self.normalized else ", or use normalized=True")
 
-    def matches(self, part: DistinctSubtrees, postings: Postings) -> tuple[Offsets, Floats]:
-        """C between the subtrees of `part` and those of an index: where the cells of each subtree begin, the cells."""
-        starts, total = cell_starts(part.productions, postings.group_starts)
+    def strips(self, packed: Packed, index: ProductionIndex) -> Iterator[tuple[slice, Matches]]:
+        """C between all trees of `packed` and an index, for runs of trees whose cells fit STRIP_CELLS."""
+        sizes = np.append(index.group_sizes, 0)
+        known = (packed.symbols >= 0) & (packed.symbols < len(sizes) - 1)
+        cells = offsets_from_lengths(sizes[np.where(known, packed.symbols, -1)])[packed.starts]
+        for first, last in structure_runs(cells, STRIP_CELLS):
+            yield slice(first, last), self._matches(DistinctSubtrees.of(packed.structures(first, last)), index.postings)
+
+    def _matches(self, subtrees: DistinctSubtrees, postings: Postings) -> Matches:
+        starts, total = cell_starts(subtrees.productions, postings.group_starts)
         current = np.zeros(total)
         if self.max_depth is None:
-            match_subtrees(part, starts, postings, float(self.decay), current, current)
-            return starts, current
+            match_subtrees(subtrees, starts, postings, float(self.decay), current, current)
+            return Matches(subtrees, starts, current)
         previous = np.zeros(total)
-        for _ in range(min(self.max_depth, part.height())):
-            match_subtrees(part, starts, postings, float(self.decay), previous, current)
+        for _ in range(min(self.max_depth, subtrees.height())):
+            match_subtrees(subtrees, starts, postings, float(self.decay), previous, current)
             previous, current = current, previous
-        return starts, previous
+        return Matches(subtrees, starts, previous)
 
     def _self_values(self, packed: Packed) -> Floats:
         assert isinstance(packed, PackedParses)
@@ -124,14 +129,6 @@ class SubsetTree(Kernel):
             structure = int(np.flatnonzero(~np.isfinite(values))[0])
             raise KernelOverflowError(type(self).__name__, structure, structure, "float64", self.advice)
         return values
-
-
-def strips(rows: Packed, index: ProductionIndex) -> Iterator[tuple[int, int]]:
-    """Runs of trees (first, last) whose cells against `index` fit STRIP_CELLS; at least one tree each."""
-    sizes = np.append(index.group_sizes, 0)
-    known = (rows.symbols >= 0) & (rows.symbols < len(sizes) - 1)
-    cells = offsets_from_lengths(sizes[np.where(known, rows.symbols, -1)])[rows.starts]
-    return structure_runs(cells, STRIP_CELLS)
 
 
 def _divide(out: Floats, self_values: Floats, axis: int) -> None:

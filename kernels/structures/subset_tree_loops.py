@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gramline.kernels._jit import jit
@@ -60,9 +62,18 @@ def match_subtrees(
                 low += 1
 
 
+class Matches(NamedTuple):
+    """C between the distinct subtrees of some trees and those of an index."""
+
+    subtrees: DistinctSubtrees
+    starts: Offsets  # where the cells of each subtree begin, -1 where no subtree of the index shares its production
+    cells: Floats  # C(z, w), w over the group of the production of z
+
+
 @jit
-def add_to_tile(subtrees: DistinctSubtrees, starts: Offsets, columns: Columns, cells: Floats, out: Floats) -> None:
+def add_to_tile(matches: Matches, columns: Columns, out: Floats) -> None:
     """out[i, j] += sum over subtrees z of tree i, w of tree j of count_i(z) count_j(w) C(z, w)."""
+    subtrees, starts, cells = matches.subtrees, matches.starts, matches.cells
     for subtree in range(len(starts)):
         if starts[subtree] < 0:
             continue
@@ -77,16 +88,9 @@ def add_to_tile(subtrees: DistinctSubtrees, starts: Offsets, columns: Columns, c
 
 
 @jit
-def add_weighted(
-    subtrees: DistinctSubtrees,
-    starts: Offsets,
-    group_starts: Offsets,
-    weights: Floats,
-    cells: Floats,
-    out: Floats,
-    magnitudes: Floats,
-) -> None:
+def add_weighted(matches: Matches, group_starts: Offsets, weights: Floats, out: Floats, magnitudes: Floats) -> None:
     """out[i] += sum over subtrees z of tree i of count_i(z) sum_w weight(w) C(z, w); magnitudes with |weight(w)|."""
+    subtrees, starts, cells = matches.subtrees, matches.starts, matches.cells
     for subtree in range(len(starts)):
         if starts[subtree] < 0:
             continue

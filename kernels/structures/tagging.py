@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Floats, Packed, PackedTagged
 from gramline.kernels.parameters import Share, ZeroToOne
-from gramline.kernels.structures.tagging_loops import contiguous_runs, gapped_runs
+from gramline.kernels.structures.tagging_loops import Sentences, TagPostings, contiguous_runs, gapped_runs
 from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit
 
 
@@ -47,11 +47,11 @@ class Tagging(Kernel):
         assert isinstance(rows, PackedTagged)
         assert isinstance(cols, PackedTagged)
         out = np.zeros((len(rows), len(cols)))
+        left, right = (Sentences(side.starts, side.symbols, side.tags) for side in (rows, cols))
         if self.gap:
-            left = rows.starts, rows.symbols, rows.tags
-            gapped_runs(*left, cols.starts, cols.symbols, cols.tags, float(self.decay), float(self.gap), out)
+            gapped_runs(left, right, float(self.decay), float(self.gap), out)
         else:
-            self._contiguous(rows, cols, out)
+            contiguous_runs(left, TagPostings.of(cols), float(self.decay), out)
         if is_same(rows, cols):
             mirror(out)
         require_fit(out, dtype, type(self).__name__, "lower decay, or split the sentences")
@@ -63,23 +63,3 @@ class Tagging(Kernel):
             one = packed.structures(sentence, sentence + 1)
             values[sentence] = self.tile(one, one)[0, 0]
         return values
-
-    def _contiguous(self, rows: PackedTagged, cols: PackedTagged, out: Floats) -> None:
-        n_positions = cols.n_positions
-        follows = np.arange(1, n_positions + 1, dtype=np.int32)
-        follows[cols.starts[1:][cols.lengths > 0] - 1] = n_positions
-        structures = np.repeat(np.arange(len(cols), dtype=np.int32), cols.lengths)
-        positions = np.argsort(cols.tags, kind="stable").astype(np.int32)
-        tag_starts = np.searchsorted(cols.tags[positions], np.arange(int(cols.tags.max(initial=-1)) + 2))
-        contiguous_runs(
-            rows.starts,
-            rows.symbols,
-            rows.tags,
-            cols.symbols,
-            follows,
-            structures,
-            tag_starts.astype(np.int64),
-            positions,
-            float(self.decay),
-            out,
-        )

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gramline.kernels._jit import jit
-from gramline.kernels.packing import Floats, Ints, Offsets
+from gramline.kernels.packing import Floats, Ints, Offsets, PackedTagged
+
+
+class Sentences(NamedTuple):
+    """Tagged sentences as flat arrays."""
+
+    starts: Offsets  # shape (n_sentences + 1,)
+    words: Ints  # shape (n,)
+    tags: Ints  # shape (n,)
+
+
+class TagPostings(NamedTuple):
+    """The positions of the columns by tag."""
+
+    words: Ints  # shape (m,)
+    follows: Ints  # q + 1, or the sentinel m at the end of a sentence; shape (m,)
+    sentences: Ints  # sentence of each position, shape (m,)
+    tag_starts: Offsets  # positions of tag k are positions[tag_starts[k]:tag_starts[k + 1]]
+    positions: Ints  # shape (m,)
+
+    @classmethod
+    def of(cls, packed: PackedTagged) -> TagPostings:
+        n_positions = packed.n_positions
+        follows = np.arange(1, n_positions + 1, dtype=np.int32)
+        follows[packed.starts[1:][packed.lengths > 0] - 1] = n_positions
+        sentences = np.repeat(np.arange(len(packed), dtype=np.int32), packed.lengths)
+        positions = np.argsort(packed.tags, kind="stable").astype(np.int32)
+        tag_starts = np.searchsorted(packed.tags[positions], np.arange(int(packed.tags.max(initial=-1)) + 2))
+        return cls(packed.symbols, follows, sentences, tag_starts.astype(np.int64), positions)
 
 
 @jit
-def contiguous_runs(
-    row_starts: Offsets,
-    row_words: Ints,
-    row_tags: Ints,
-    col_words: Ints,
-    follows: Ints,
-    structures: Ints,
-    tag_starts: Offsets,
-    tag_positions: Ints,
-    decay: float,
-    out: Floats,
-) -> None:
-    """out[i, j] = sum of C over the positions of two sentences, only positions of equal tag visited.
+def contiguous_runs(rows: Sentences, cols: TagPostings, decay: float, out: Floats) -> None:
+    """out[i, j] = sum of C over the positions of two sentences; visits only positions of equal tag.
 
-    C(p, q) = decay (1 + [same word]) (1 + C(p + 1, q + 1)). `follows[q]` is q + 1, or the sentinel position
-    len(col_words), where C is always 0, at the end of a sentence; int32 (m,). `tag_positions[tag_starts[k]:
-    tag_starts[k + 1]]` are the column positions of tag k.
+    C(p, q) = decay (1 + [same word]) (1 + C(p + 1, q + 1)), and 0 at the sentinel position.
     """
+    row_starts, row_words, row_tags = rows.starts, rows.words, rows.tags
+    col_words, follows, sentences = cols.words, cols.follows, cols.sentences
+    tag_starts, tag_positions = cols.tag_starts, cols.positions
     current = np.zeros(len(col_words) + 1)
     following = np.zeros(len(col_words) + 1)  # C(p + 1, .)
     n_tags = len(tag_starts) - 1
@@ -41,7 +61,7 @@ def contiguous_runs(
                     if col_words[other] == word:
                         value *= 2.0
                     current[other] = value
-                    row[structures[other]] += value
+                    row[sentences[other]] += value
             if position + 1 < row_starts[sentence + 1] and row_tags[position + 1] < n_tags:
                 stale = row_tags[position + 1]
                 for posting in range(tag_starts[stale], tag_starts[stale + 1]):
@@ -54,22 +74,14 @@ def contiguous_runs(
 
 
 @jit
-def gapped_runs(
-    row_starts: Offsets,
-    row_words: Ints,
-    row_tags: Ints,
-    col_starts: Offsets,
-    col_words: Ints,
-    col_tags: Ints,
-    decay: float,
-    gap: float,
-    out: Floats,
-) -> None:
-    """out[i, j] = sum of C, with S in the place of the next C: an appearance with g skipped positions counts gap^g.
+def gapped_runs(rows: Sentences, cols: Sentences, decay: float, gap: float, out: Floats) -> None:
+    """out[i, j] = sum of C, with S instead of the next C: a run that skips g positions counts gap^g.
 
     C(p, q) = decay [same tag] (1 + [same word]) (1 + S(p + 1, q + 1)), r(p, q) = C(p, q) + gap r(p, q + 1),
     S(p, q) = r(p, q) + gap S(p + 1, q).
     """
+    row_starts, row_words, row_tags = rows.starts, rows.words, rows.tags
+    col_starts, col_words, col_tags = cols.starts, cols.words, cols.tags
     sums = np.zeros(len(col_words) + 1)  # S(p + 1, .), overwritten by S(p, .) from the right
     for sentence in range(len(row_starts) - 1):
         sums[:] = 0.0

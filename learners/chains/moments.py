@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.arrays import Codes, Floats, Mask, Offsets
 from gramline.learners.chains.viterbi import structure_sums
 
 
@@ -61,7 +60,7 @@ class ChainStatistics:
         return sides
 
 
-def follows(starts: Offsets) -> NDArray[np.bool_]:
+def follows(starts: Offsets) -> Mask:
     """True where a position has a predecessor in its sequence, shape (N,)."""
     inner = np.ones(int(starts[-1]), bool)
     inner[starts[:-1][np.diff(starts) > 0]] = False

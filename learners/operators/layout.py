@@ -1,4 +1,4 @@
-"""Which structures stand in which block: integers only.
+"""Which structures lie in which block: integers only.
 
 Rows of a Gram matrix are laid out whole structures at a time, in corpus order, into blocks of at most
 `block_rows` rows. Learners see rows without padding; a store pads each block to `block_rows`.
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.learners.arrays import Indices
 from gramline.learners.errors import LayoutError
 
 DEFAULT_BLOCK_ROWS = 2048
@@ -24,8 +25,8 @@ SMALL_BLOCK_ROWS = (512, 1024)  # for data that fits into one such block: a padd
 class BlockLayout:
     """Consecutive structures packed into blocks."""
 
-    lengths: NDArray[np.int64]  # rows of each structure, shape (n_structures,)
-    block_structures: NDArray[np.int64]  # first structure of each block, and the end, shape (n_blocks + 1,)
+    lengths: Indices  # rows of each structure, shape (n_structures,)
+    block_structures: Indices  # first structure of each block, and the end, shape (n_blocks + 1,)
     block_rows: int  # rows of a stored block, padding included
 
     @classmethod
@@ -41,7 +42,7 @@ class BlockLayout:
                 f"structure {int(sizes.argmax())} has {longest} rows, more than a block of {block_rows}; "
                 f"use a block size of at least {longest}"
             )
-        return cls(sizes, np.array([*_cuts(sizes, 0, block_rows), len(sizes)], np.int64), block_rows)
+        return cls(sizes, np.array([*_block_starts(sizes, block_rows), len(sizes)], np.int64), block_rows)
 
     def appended(self, lengths: ArrayLike) -> BlockLayout:
         """The layout with more structures; they start a new block, so finished tiles stay as they are."""
@@ -62,12 +63,12 @@ class BlockLayout:
         return int(self.structure_starts[-1])
 
     @cached_property
-    def structure_starts(self) -> NDArray[np.int64]:
+    def structure_starts(self) -> Indices:
         """First row of each structure, and the end, shape (n_structures + 1,)."""
         return offsets_from_lengths(self.lengths)
 
     @cached_property
-    def block_starts(self) -> NDArray[np.int64]:
+    def block_starts(self) -> Indices:
         """First row of each block, and the end, shape (n_blocks + 1,)."""
         return self.structure_starts[self.block_structures]
 
@@ -80,13 +81,14 @@ class BlockLayout:
         return slice(int(self.block_structures[block]), int(self.block_structures[block + 1]))
 
 
-def _cuts(sizes: NDArray[np.int64], first: int, block_rows: int) -> Iterator[int]:
+def _block_starts(sizes: Indices, block_rows: int) -> Iterator[int]:
+    """The first structure of every block."""
     filled = block_rows + 1
-    for structure, size in enumerate(sizes, first):
-        filled += int(size)
+    for structure, size in enumerate(sizes.tolist()):
+        filled += size
         if filled > block_rows:
             yield structure
-            filled = int(size)
+            filled = size
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ class GramLayout:
         return n * (n + 1) // 2 if self.is_symmetric else n * m
 
 
-def _whole_numbers(lengths: ArrayLike) -> NDArray[np.int64]:
+def _whole_numbers(lengths: ArrayLike) -> Indices:
     sizes = np.asarray(lengths)
     if sizes.ndim != 1 or (len(sizes) and not np.issubdtype(sizes.dtype, np.integer)):
         raise LayoutError(f"lengths must list how many positions each structure has, got {lengths!r}")

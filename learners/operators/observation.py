@@ -17,7 +17,26 @@ from gramline.learners.operators.dense import DenseGram
 
 
 class ObservationGram(DenseGram):
-    """k_x between positions, given by their feature rows; symmetric, or from training to new positions."""
+    """k_x between positions, given by their feature rows; symmetric, or from training to new positions.
+
+    Parameters
+    ----------
+    observation : `Gaussian`, `Polynomial` or `Linear`
+    features : a row per position, shape (n_rows, n_features)
+    lengths : positions of each structure of the rows
+    other, other_lengths : the same of the columns, for a matrix between two corpora
+    block_rows : rows of a block, at least those of the longest structure
+
+    Examples
+    --------
+    >>> from gramline.kernels import Gaussian
+    >>> from gramline.learners import ObservationGram
+    >>> gram = ObservationGram(Gaussian(gamma=0.5), [[0.0], [1.0], [3.0]], lengths=[2, 1])
+    >>> gram.parameters()
+    {'gamma': 0.5}
+    >>> gram.matrix.round(3).tolist()[0]
+    [1.0, 0.607, 0.011]
+    """
 
     def __init__(
         self,
@@ -29,7 +48,6 @@ class ObservationGram(DenseGram):
         *,
         block_rows: int | None = None,
     ) -> None:
-        """`features` has a row per position of structures of these `lengths`, `other` those of the columns."""
         self.observation = observation
         self.features = _checked(features)
         self.other = self.features if other is None else _checked(other)
@@ -66,8 +84,7 @@ class ObservationGram(DenseGram):
         """dK / d log(parameter) of the symmetric matrix, shape (n, n)."""
         observation, features = self.observation, self.features
         if parameter == "gamma" and isinstance(observation, Gaussian):
-            found: Matrix = -observation.gamma * _distances(features, features) * self.matrix
-            return found
+            return np.asarray(-observation.gamma * _distances(features, features) * self.matrix)
         if not (parameter == "coef0" and isinstance(observation, Polynomial)):
             raise LearnerError(f"{type(observation).__name__} has no parameter {parameter!r} with a gradient")
         lower = (features @ features.T + observation.coef0) ** (observation.degree - 1)
@@ -98,8 +115,7 @@ def _self_values(observation: FeatureKernel, rows: Matrix) -> Matrix:
     observation.apply(values)
     if observation.normalized and not (values > 0).all():
         raise LearnerError("a position whose k(x, x) is 0 cannot be normalized; leave normalized out")
-    found: Matrix = values[0]
-    return found
+    return np.asarray(values[0])
 
 
 def _distances(rows: Matrix, cols: Matrix) -> Matrix:

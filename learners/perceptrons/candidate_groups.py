@@ -17,7 +17,7 @@ from gramline.learners.parameters import is_listed
 
 
 def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
-    """Rows of each group, shape (n_candidates,) each; sizes stand for consecutive rows that use up all of them."""
+    """Rows of each group, shape (n_candidates,) each; sizes mean consecutive rows, all of them."""
     if not is_listed(groups):
         raise GroupError(f"groups must list the candidates of every sentence, got {groups!r}")
     given: list[Any] = list(groups)
@@ -49,7 +49,7 @@ def blocks_of(rows: Indices, layout: BlockLayout) -> Indices:
 
 
 def batches_within_blocks(groups: Sequence[Indices], layout: BlockLayout, limit: int) -> Iterator[list[int]]:
-    """Consecutive groups (their numbers) whose rows stand in at most `limit` blocks; at least one group each."""
+    """Consecutive groups (their numbers) whose rows lie in at most `limit` blocks; at least one group each."""
     batch: list[int] = []
     touched: set[int] = set()
     for number, rows in enumerate(groups):

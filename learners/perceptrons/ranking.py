@@ -25,8 +25,8 @@ from gramline.learners.perceptrons.candidate_groups import (
 )
 from gramline.learners.perceptrons.voting import HYPOTHESES, Ballot, best_candidates
 
-BATCH_BLOCKS = 2  # two, because a group may stand across the border of two blocks
-SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates held at once while voting
+BATCH_BLOCKS = 2  # two, because a group may lie across the border of two blocks
+SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates in memory at once while voting
 
 
 class RankingPerceptron(RankingLearner):
@@ -85,7 +85,7 @@ class RankingPerceptron(RankingLearner):
     def fit(self, gram: GramOperator, groups: Groups) -> Self:
         """Train on a square Gram; `groups` are candidates of one sentence each, the correct one first.
 
-        Either group sizes, for rows that stand in order, or the row numbers of each group.
+        Either group sizes, for rows in order, or the row numbers of each group.
         """
         self.check_parameters()
         check_square(gram)

@@ -11,7 +11,7 @@ from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Counts, Matrix
 from gramline.learners.chains.ties import TIE
 
-HYPOTHESES = 256  # hypotheses whose scores are held at once
+HYPOTHESES = 256  # hypotheses whose scores are in memory at once
 
 
 def best_candidates(scores: Matrix, magnitudes: Matrix) -> Counts:

@@ -20,7 +20,7 @@ CLOCK_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Member:
-    """One process: this one, the scheduler, or a worker. None is what it could not tell."""
+    """One process: this one, the scheduler, or a worker. None is what it does not know."""
 
     label: str
     versions: dict[str, str | None]
@@ -71,8 +71,11 @@ def gather_facts(client: Any, store: str | None = None) -> Facts:
     """Ask every process of the cluster. `client` is a Dask client."""
     details = {_label(address): worker for address, worker in _workers(client).items()}
     versions: dict[str, dict[str, str | None]] = {}
-    for name, ask in {"python": _python, **{package: _version_of(package) for package in PACKAGES}}.items():
-        for label, value in ask(client).items():
+    # Functions of the standard library travel by name: they answer also where gramline is missing.
+    questions: dict[str, tuple[Any, ...]] = {"python": (platform.python_version,)}
+    questions |= {package: (importlib.metadata.version, package) for package in PACKAGES}
+    for name, question in questions.items():
+        for label, value in _everywhere(client, *question).items():
             versions.setdefault(label, {})[name] = value if isinstance(value, str) else None
     clocks = _clocks(client)
     described = _everywhere(client, describe)
@@ -112,19 +115,6 @@ def _everywhere(client: Any, function: Callable[..., Any], *arguments: Any) -> E
 def _on_workers(client: Any, function: Callable[..., Any], *arguments: Any) -> Everywhere:
     answers = client.run(function, *arguments, on_error="return")
     return {_label(address): value for address, value in answers.items()}
-
-
-def _python(client: Any) -> Everywhere:
-    return _everywhere(client, platform.python_version)
-
-
-def _version_of(package: str) -> Callable[[Any], Everywhere]:
-    # A function of the standard library travels by name: it answers also where gramline is missing.
-    return partial(_everywhere_version, package)
-
-
-def _everywhere_version(package: str, client: Any) -> Everywhere:
-    return _everywhere(client, importlib.metadata.version, package)
 
 
 def _clocks(client: Any) -> dict[str, tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""What a worker tells about itself and tries out on its store; called by name on every process of a cluster.
+"""What a worker says of itself and tries out on its store; called by name on every process of a cluster.
 
 Only plain values go back: an error comes back as its sentence, so that one bad worker hides no other.
 """

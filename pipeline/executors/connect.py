@@ -126,9 +126,9 @@ def _connect_to(address: str, security: Security | None, timeout: float, insecur
     advice = "check the address and that `dask scheduler` runs there, or leave the address out for a local cluster"
     try:
         host, port = parse_host_port(address.partition("://")[2] or address, 8786)
-        socket.getaddrinfo(host, port)  # a name that means nothing is told as such
+        socket.getaddrinfo(host, port)  # a name that means nothing is refused as such
         refuse_exposed(address, insecure_plain_text=insecure_plain_text)
-        # Dask would try for the whole timeout where one look tells that the door is shut.
+        # Dask would try for the whole timeout where one attempt shows that the port is closed.
         with socket.create_connection((host, port), timeout=min(timeout, 3.0)) as door:
             greets = address.startswith("tls://") or _greets(door, min(timeout, 5.0))
     except InputError:

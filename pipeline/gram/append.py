@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -121,16 +120,12 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
         )
 
 
-@contextmanager
-def _one_at_a_time(url: str) -> Iterator[None]:
+def _one_at_a_time(url: str) -> AbstractContextManager[object]:
     """Of two appends to a store on this machine the second waits until the first one's structures are in.
 
     Elsewhere nobody can wait for a lock that its owner may never release: there the second one to finish is refused.
     """
     if is_in_memory(url):
-        with memory_lock(url):
-            yield
-        return
+        return memory_lock(url)
     lock = FileLock.acquire(local_path(url) / "append.lock") if is_local(url) else None
-    with lock or nullcontext():
-        yield
+    return lock or nullcontext()

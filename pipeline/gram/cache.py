@@ -149,12 +149,7 @@ class GramCache:
 
     @contextmanager
     def using(
-        self,
-        kernel: Kernel,
-        corpus: Packed,
-        choices: StoreChoices = DEFAULT,
-        *,
-        made_from: str = "",
+        self, kernel: Kernel, corpus: Packed, choices: StoreChoices = DEFAULT, *, made_from: str = ""
     ) -> Iterator[StoredGram]:
         """The Gram matrix of a kernel over a corpus, with whatever tiles it has; nobody deletes it meanwhile."""
         spec = GramSpec.of(kernel, corpus, None, choices.dtype)

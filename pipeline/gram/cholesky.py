@@ -29,7 +29,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.cholesky_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.storage.groups import group_exists, is_local, local_path, new_array, write_arrays
+from gramline.pipeline.storage.groups import NewArray, group_exists, is_local, local_path, write_arrays
 from gramline.pipeline.storage.object_store import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
@@ -111,10 +111,10 @@ class StoredFactor(TiledFactor):
 
     def inverse_diagonal(self) -> Matrix:
         """Every block column of L^-1 is a task of its own."""
-        found = np.empty(int(self._starts[-1]))
+        diagonal = np.empty(int(self._starts[-1]))
         for task, squares in _run(self._executor, inverse_block, [self._task.at(j, j) for j in range(self.n_blocks)]):
-            found[self._starts[task.j] : self._starts[task.j + 1]] = squares
-        return found
+            diagonal[self._starts[task.j] : self._starts[task.j + 1]] = squares
+        return diagonal
 
 
 def stored_cholesky(
@@ -181,7 +181,7 @@ def _create(scratch: str, store: TileStore, arrays: dict[str, NDArray[Any]]) -> 
     n_blocks = -(-len(arrays["rows"]) // block)
     with storage_errors(scratch), GroupWriter(scratch) as writer:
         write_arrays(writer.group, arrays)
-        new_array(writer.group, FACTOR, (n_blocks * block,) * 2, (block, block), np.float64, fill=np.nan)
+        NewArray((n_blocks * block,) * 2, (block, block), np.float64, np.nan).create(writer.group, FACTOR)
         writer.commit({"gramline": "factor"})
 
 

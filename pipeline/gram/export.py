@@ -16,7 +16,7 @@ from gramline.pipeline.files import write_then_rename
 from gramline.pipeline.gram.store import absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.documents import EXPORTED
-from gramline.pipeline.storage.groups import group_exists, is_local, require_export_or_nothing
+from gramline.pipeline.storage.groups import NewArray, group_exists, is_local, require_export_or_nothing
 from gramline.pipeline.storage.object_store import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, exists_already
 
@@ -95,7 +95,7 @@ def _to_npy(gram: StoredGram, target: Path) -> None:
 
 
 def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
-    """The full matrix in chunks of a regular grid; blocks without their padding do not stand on one."""
+    """The full matrix in chunks of a regular grid; blocks without their padding form none."""
     height, width = gram.layout.rows.block_rows, gram.layout.cols.block_rows
     for i, first_row in enumerate(range(0, gram.shape[0], height)):
         rows = np.arange(first_row, min(first_row + height, gram.shape[0]))
@@ -106,7 +106,7 @@ def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
 def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
     with storage_errors(url), GroupWriter(url) as writer:
         chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
-        target = writer.create_array(gram.shape, chunks, gram.dtype, EXPORTED)
+        target = writer.create_array(NewArray(gram.shape, chunks, gram.dtype, np.nan, "lz4"), EXPORTED)
         for place, piece in _chunks(gram):
             target.set_block_selection(place, piece)
         if not writer.commit(overwrite=overwrite):

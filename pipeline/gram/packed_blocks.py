@@ -24,7 +24,7 @@ from gramline.pipeline.corpus.packed import (
 )
 from gramline.pipeline.errors import StoreDamagedError, StoreError, first_line
 from gramline.pipeline.storage.documents import shared_bucket
-from gramline.pipeline.storage.groups import Group, digest, new_array, open_array, open_group, read_array, write_arrays
+from gramline.pipeline.storage.groups import Group, NewArray, digest, open_array, open_group, read_array, write_arrays
 
 CORPUS = "the corpus kept in"  # which part of a store is damaged
 BATCH_BYTES = 1 << 26  # of padded rows written at a time
@@ -72,7 +72,7 @@ def _write_rows(group: Group, name: str, rows: Sequence[NDArray[Any]], width: in
     tail, dtype = rows[0].shape[1:], rows[0].dtype
     wide = (width, *(max(1, size) for size in tail))
     fill = _never(dtype)
-    target = new_array(group, name, (len(rows), *wide), (1, *wide), dtype, fill=fill, compression="lz4")
+    target = NewArray((len(rows), *wide), (1, *wide), dtype, fill, "lz4").create(group, name)
     step = max(1, BATCH_BYTES // max(1, dtype.itemsize * int(np.prod(wide))))
     for first in range(0, len(rows), step):
         part = rows[first : first + step]

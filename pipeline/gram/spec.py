@@ -52,19 +52,19 @@ class GramSpec:
 
     def differences(self, other: GramSpec) -> str | None:
         """What a store of this spec has that `other` asks for otherwise, in words; None when they are equal."""
-        found = list(_changes("kernel", self.kernel, other.kernel))
+        changes = list(_changes("kernel", self.kernel, other.kernel))
         if self.rows != other.rows:
             appended = f" with {len(self.rows) - 1} appended to it" if len(self.rows) > 1 else ""
             same = appended and self.rows[: len(other.rows)] == other.rows
-            found.append(f"corpus: it holds {'this' if same else 'another'} one{appended}")
+            changes.append(f"corpus: it holds {'this' if same else 'another'} one{appended}")
         if (self.cols is None) != (other.cols is None):
-            found.append(f"shape: it is {'symmetric' if self.cols is None else 'between two corpora'}")
+            changes.append(f"shape: it is {'symmetric' if self.cols is None else 'between two corpora'}")
         elif self.cols != other.cols:
-            found.append("second corpus: it holds another one")
+            changes.append("second corpus: it holds another one")
         for name in ("dtype", "format"):
             if getattr(self, name) != getattr(other, name):
-                found.append(f"{name}: {getattr(self, name)} instead of {getattr(other, name)}")
-        return "; ".join(found) or None
+                changes.append(f"{name}: {getattr(self, name)} instead of {getattr(other, name)}")
+        return "; ".join(changes) or None
 
 
 def _changes(path: str, mine: Any, theirs: Any) -> Iterator[str]:

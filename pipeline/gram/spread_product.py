@@ -23,7 +23,7 @@ from gramline.pipeline.gram.product import TileProduct
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stream import Key, TileReader
 from gramline.pipeline.gram.task import planned_store
-from gramline.pipeline.storage.groups import new_array, open_array, open_group, read_array, write_arrays
+from gramline.pipeline.storage.groups import NewArray, open_array, open_group, read_array, write_arrays
 from gramline.pipeline.storage.object_store import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
@@ -94,5 +94,5 @@ def multiply_tiles(task: ProductTask) -> int:
 def _create(scratch: str, W: NDArray[Any], shape: tuple[int, int, int]) -> None:
     with storage_errors(scratch), GroupWriter(scratch) as writer:
         write_arrays(writer.group, {FACTOR: W})
-        new_array(writer.group, PARTS, shape, (1, *shape[1:]), np.float64, fill=np.nan)
+        NewArray(shape, (1, *shape[1:]), np.float64, np.nan).create(writer.group, PARTS)
         writer.commit({"gramline": "product"})

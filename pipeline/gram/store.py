@@ -31,10 +31,10 @@ from gramline.pipeline.storage.groups import (
     COMPRESSIONS,
     ROWS,
     TILE_BYTES,
+    NewArray,
     check_format,
     is_local,
     local_path,
-    new_array,
     open_group,
     read_attributes,
     write_attributes,
@@ -98,7 +98,7 @@ class TileStore:
                 "rows": [write_blocks(group, "rows/0", rows, layout.rows)],
                 "cols": [] if cols is None else [write_blocks(group, "cols/0", cols, layout.cols)],
             }
-            new_array(group, TILES, tiled_shape(layout), chunks, spec.dtype, fill=np.nan, compression=compression)
+            NewArray(tiled_shape(layout), chunks, spec.dtype, np.nan, compression).create(group, TILES)
             about = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
             return writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
 
@@ -119,12 +119,12 @@ class TileStore:
     def _check_tiles(self) -> None:
         """The tile array is the one that the layout and the spec ask for."""
         chunks = (self.layout.rows.block_rows, self.layout.cols.block_rows)
-        found = (self.tiles.shape, self.tiles.chunks, self.tiles.dtype.name)
+        stored = (self.tiles.shape, self.tiles.chunks, self.tiles.dtype.name)
         grown = (self.tiles.shape, chunks, self.spec.dtype)  # an append that was cut off leaves it larger
         wanted = (tiled_shape(self.layout), chunks, self.spec.dtype)
         is_larger = all(here >= needed for here, needed in zip(self.tiles.shape, wanted[0], strict=True))
-        if found != (grown if is_larger else wanted):
-            here = f"its tiles are {found[2]} {found[1]} of {found[0]}"
+        if stored != (grown if is_larger else wanted):
+            here = f"its tiles are {stored[2]} {stored[1]} of {stored[0]}"
             raise StoreDamagedError(f"{here} instead of {wanted[2]} {wanted[1]} of {wanted[0]}", self.url)
 
     @cached_property
@@ -226,7 +226,7 @@ def tiled_shape(layout: GramLayout) -> tuple[int, int]:
 
 
 def all_finite(tile: NDArray[Any]) -> bool:
-    """True when no value is inf or nan; the sum tells it six times faster, unless it overflows itself."""
+    """True when no value is inf or nan; asking the sum is six times faster, unless it overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(tile.sum())) or bool(np.isfinite(tile).all())
 

@@ -97,8 +97,11 @@ class StoredGram:
         self.store = store
         self.factor_limit = FACTOR_LIMIT
         self.executor: Executor = InlineExecutor()
-        self._reader = TileReader(store)
         self.tile_reads = 0  # stored tiles read so far
+
+    @cached_property
+    def _reader(self) -> TileReader:
+        return TileReader(self.store)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredGram:

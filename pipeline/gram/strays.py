@@ -73,9 +73,9 @@ def _named(url: str) -> set[str]:
 
 
 def _unnamed(url: str, group: Group) -> list[str]:
-    found = [folder for folder in folders(shared_bucket(group), SEGMENTS) if WRITTEN_BY_APPEND.fullmatch(folder)]
+    written = [folder for folder in folders(shared_bucket(group), SEGMENTS) if WRITTEN_BY_APPEND.fullmatch(folder)]
     named = _named(url)
-    return [folder for folder in found if folder not in named]
+    return [folder for folder in written if folder not in named]
 
 
 def _old(group: Group, unnamed: Iterable[str], older_than: float) -> list[str]:

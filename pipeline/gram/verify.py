@@ -28,7 +28,7 @@ TOLERANCE = {"float64": 1e-9, "float32": 1e-5}  # relative to the largest value 
 
 @dataclass(frozen=True)
 class TileCheck:
-    """What was found at one tile; `problem` is None when it is good."""
+    """The state of one tile; `problem` is None when it is good."""
 
     i: int
     j: int

@@ -32,8 +32,8 @@ def shared_bucket(node: Any) -> Any:
 def write_attributes(node: Any, attributes: Mapping[str, Any]) -> None:
     """Replace all attributes of a group or an array, in one document with a seal.
 
-    In an object store they must be made of those that are there now, which their revision tells; when they are not, it
-    is a StoreChangedError and nothing is written.
+    In an object store they must be made of those that are there now, by their revision; otherwise nothing is written
+    and it is a StoreChangedError.
     """
     plain = {key: value for key, value in attributes.items() if key != SEAL}
     if shared_bucket(node) is None:
@@ -92,8 +92,8 @@ class Kind:
     def require(self, url: str, attributes: Mapping[str, Any]) -> None:
         """Refuse a group of another kind."""
         if not self.holds(attributes):
-            found = [f"a {kind.name}" for kind in KINDS if kind.holds(attributes)]
-            raise self.refusal(url, found[0] if found else "a Zarr group of something else")
+            kinds = [f"a {kind.name}" for kind in KINDS if kind.holds(attributes)]
+            raise self.refusal(url, kinds[0] if kinds else "a Zarr group of something else")
 
     def require_folder(self, url: str) -> None:
         """Refuse a local path where no folder is; nothing can be said about other places before they are opened."""
@@ -109,9 +109,9 @@ class Kind:
         is_empty = not any(local_path(url).iterdir())
         return self.refusal(url, "an empty folder" if is_empty else "a folder of something else")
 
-    def refusal(self, url: str, found: str) -> StoreError:
+    def refusal(self, url: str, what: str) -> StoreError:
         """What to say of something else at `url`."""
-        return StoreError(f"{url} is not a {self.name} but {found}", advice=self.advice)
+        return StoreError(f"{url} is not a {self.name} but {what}", advice=self.advice)
 
     def as_target(self) -> Kind:
         """The same kind where something is written to: anything else there is not replaced."""

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -79,15 +79,15 @@ def read_attributes(url: str, kind: Kind = STORE) -> tuple[dict[str, Any], bool 
     return attributes, None if seal is None else seal == seal_of(attributes)
 
 
-def check_format(url: str, what: str, found: Any, readable: tuple[int, ...], is_sealed: bool | None) -> None:
+def check_format(url: str, what: str, version: Any, readable: tuple[int, ...], is_sealed: bool | None) -> None:
     """Refuse a format that this program cannot read, and attributes that are not what was written (1 had no seal)."""
-    if found not in readable or isinstance(found, bool):
+    if version not in readable or isinstance(version, bool):
         raise StoreError(
-            f"{url} is {what} of format {found!r}, but this version of gramline reads formats {readable[0]} to "
+            f"{url} is {what} of format {version!r}, but this version of gramline reads formats {readable[0]} to "
             f"{readable[-1]}",
             advice="use the version that wrote it, or rebuild it",
         )
-    if not is_sealed and (found != 1 or is_sealed is False):
+    if not is_sealed and (version != 1 or is_sealed is False):
         raise StoreDamagedError("its zarr.json is not what was written", url)
 
 
@@ -138,7 +138,7 @@ def write_arrays(group: Group, arrays: Mapping[str, NDArray[Any]], *, prefix: st
         tail = array.shape[1:]
         rows = max(1, min(array.shape[0], CHUNK_ITEMS // max(1, math.prod(tail)))) if array.ndim else 1
         chunks = (rows, *(max(1, size) for size in tail)) if array.ndim else ()
-        target = new_array(group, prefix + name, array.shape, chunks, array.dtype)
+        target = NewArray(array.shape, chunks, array.dtype).create(group, prefix + name)
         if array.size:
             target[...] = array
 
@@ -157,27 +157,29 @@ def read_array(group: Group, name: str, url: str) -> NDArray[Any]:
             raise StoreDamagedError(f"array {name!r} cannot be read ({first_line(error)})", url) from None
 
 
-def new_array(
-    group: Group,
-    name: str,
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    dtype: Any,
-    *,
-    fill: Any = 0,
-    compression: str = "none",
-) -> Array:
-    """An array whose every chunk is written, also one equal to the fill value, and ends in a checksum."""
-    return group.create_array(
-        name,
-        shape=shape,
-        chunks=chunks,
-        dtype=dtype,
-        fill_value=fill,
-        compressors=[*COMPRESSIONS[compression], Crc32cCodec()],
-        config={"write_empty_chunks": True},
-        overwrite=True,
-    )
+class NewArray(NamedTuple):
+    """An array to create. Every chunk is written, also one equal to the fill value, and ends in a checksum."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: Any
+    fill: Any = 0
+    compression: str = "none"
+
+    def options(self) -> dict[str, Any]:
+        """What Zarr is asked for."""
+        return {
+            "shape": self.shape,
+            "chunks": self.chunks,
+            "dtype": self.dtype,
+            "fill_value": self.fill,
+            "compressors": [*COMPRESSIONS[self.compression], Crc32cCodec()],
+            "config": {"write_empty_chunks": True},
+            "overwrite": True,
+        }
+
+    def create(self, group: Group, name: str) -> Array:
+        return group.create_array(name, **self.options())
 
 
 def _array(group: Group, name: str) -> Array:

@@ -25,20 +25,12 @@ DENIED: tuple[type[Exception], ...] = ()  # and when the credentials are not eno
 try:
     import obstore
     import obstore.store
-    from obstore.exceptions import (
-        AlreadyExistsError,
-        BaseError,
-        GenericError,
-        NotFoundError,
-        NotSupportedError,
-        PermissionDeniedError,
-        PreconditionError,
-        UnauthenticatedError,
-    )
+    from obstore import exceptions as refusals
 except ImportError:  # only who has the extra `s3` uses object stores
     obstore = None  # type: ignore[assignment]
 else:
-    REMOTE_ERRORS, PASSING, DENIED = (BaseError,), (GenericError,), (PermissionDeniedError, UnauthenticatedError)
+    REMOTE_ERRORS, PASSING = (refusals.BaseError,), (refusals.GenericError,)
+    DENIED = (refusals.PermissionDeniedError, refusals.UnauthenticatedError)
 STORAGE_ERRORS: tuple[type[Exception], ...] = (OSError, *REMOTE_ERRORS)
 
 # Obstore's own defaults ride out a few seconds; a server that restarts takes longer. 5xx, timeouts and connections
@@ -54,8 +46,8 @@ REMOTE_ADVICE = "check the url, and the credentials and the endpoint in the envi
 
 def refuse_secrets(url: str) -> None:
     """A url goes into task graphs, reports and messages: one with a user, a password or a query is refused."""
-    scheme, found, rest = url.partition("://")
-    if not found or scheme in ("file", "memory"):
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme in ("file", "memory"):
         return
     if "@" in rest.partition("/")[0] or "?" in rest or "#" in rest:
         host = urlsplit(url).hostname or "..."
@@ -113,9 +105,9 @@ def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> boo
         return True
     try:
         obstore.put(bucket, key, content, mode="create", use_multipart=False)
-    except AlreadyExistsError:
+    except refusals.AlreadyExistsError:
         return False
-    except NotSupportedError:  # a server that cannot tell: the last writer wins, and both wrote the same
+    except refusals.NotSupportedError:  # a server that cannot tell: the last writer wins, and both wrote the same
         obstore.put(bucket, key, content)
     return True
 
@@ -123,10 +115,10 @@ def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> boo
 def update_document(bucket: Any, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Replace a JSON document by `change` of what it holds; when somebody else was faster, of what they wrote."""
     while True:
-        found = obstore.get(bucket, key)
-        document = json.loads(bytes(found.bytes()))
+        stored = obstore.get(bucket, key)
+        document = json.loads(bytes(stored.bytes()))
         changed = change(document)
-        version = {name: found.meta[name] for name in ("e_tag", "version") if found.meta.get(name) is not None}
+        version = {name: stored.meta[name] for name in ("e_tag", "version") if stored.meta.get(name) is not None}
         if changed == document or _put_over(bucket, key, json.dumps(changed, indent=2).encode(), version):
             return
 
@@ -138,9 +130,9 @@ def _put_over(bucket: Any, key: str, content: bytes, version: Any) -> bool:
     """
     try:
         obstore.put(bucket, key, content, mode=version, use_multipart=False)
-    except PreconditionError:
+    except refusals.PreconditionError:
         return False
-    except NotSupportedError:  # a server that cannot compare: what was read a moment ago is what is replaced
+    except refusals.NotSupportedError:  # a server that cannot compare: what was just read is what is replaced
         obstore.put(bucket, key, content)
     return True
 
@@ -161,7 +153,7 @@ def _listed_document(bucket: Any, key: str) -> dict[str, Any] | None:
     """A JSON document; None when it is denied or damaged, but there: nobody's to replace."""
     try:
         content = json.loads(bytes(obstore.get(bucket, key).bytes()))
-    except (FileNotFoundError, NotFoundError, ValueError):
+    except (FileNotFoundError, refusals.NotFoundError, ValueError):
         return None
     return content if isinstance(content, dict) else None
 

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
-import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.abc.store import Store
-from zarr.codecs import Crc32cCodec
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
@@ -23,8 +21,8 @@ from gramline.pipeline.errors import StoreError
 from gramline.pipeline.storage.documents import ROOT, Kind
 from gramline.pipeline.storage.groups import (
     CHECKED,
-    COMPRESSIONS,
     Array,
+    NewArray,
     digest,
     group_exists,
     is_local,
@@ -168,9 +166,7 @@ class GroupWriter:
     def __exit__(self, *_error: object) -> None:
         self._target.discard()
 
-    def create_array(
-        self, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any, attributes: Mapping[str, Any]
-    ) -> Array:
+    def create_array(self, array: NewArray, attributes: Mapping[str, Any]) -> Array:
         """Hold one array instead of a group; chunks go straight to where they belong, it may not fit into memory.
 
         It has its attributes from the beginning, so that one which was interrupted in an object store is known as well.
@@ -178,17 +174,7 @@ class GroupWriter:
         with storage_errors(self.url):
             others = (key for key in self._target.existing_keys() if not CHUNK.fullmatch(key))
             require_only(self.url, others, (ROOT,))
-        return zarr.create_array(
-            self._target.open_array_store(),
-            shape=shape,
-            chunks=chunks,
-            dtype=dtype,
-            fill_value=np.nan,
-            compressors=[*COMPRESSIONS["lz4"], Crc32cCodec()],
-            config={"write_empty_chunks": True},
-            attributes=dict(attributes),
-            overwrite=True,
-        )
+        return zarr.create_array(self._target.open_array_store(), **array.options(), attributes=dict(attributes))
 
     def commit(self, attributes: Mapping[str, Any] | None = None, *, overwrite: bool = False) -> bool:
         """Make it visible; False when somebody else's group is there and may not be replaced.

@@ -130,7 +130,7 @@ def test_a_full_disk_at_creation_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(packed_blocks, "new_array", full)
+    monkeypatch.setattr(packed_blocks, "NewArray", full)
     with pytest.raises(StoreError, match="no space left on the device"):
         build(tmp_path / "a.zarr", ScriptedExecutor())
     assert list(tmp_path.iterdir()) == []

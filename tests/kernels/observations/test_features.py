@@ -11,6 +11,7 @@ from tolerances import assert_close
 from gramline.kernels import Gaussian, Identity, Linear, Polynomial
 from gramline.kernels.observations import product_loops, products
 from gramline.kernels.observations.codes import GatheredStrips
+from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns
 from gramline.kernels.packing import Features, PackedSequences
 
 
@@ -148,23 +149,22 @@ class TestCompiledEqualsInterpreted:
         results = []
         for pick in (lambda f: f, lambda f: f.py_func):
             f = self.features
-            slots, col_slots, n_dense, rare = pick(product_loops.assign_slots)(
-                f.indptr, f.indices, f.indptr, f.indices, least
+            slots, col_slots, n_dense, rare = pick(product_loops.assign_slots)(f.indices, f.indices, least)
+            assert np.array_equal(pick(product_loops.count_columns)(f.indices, f.indices)[[0, 1, 3]], [3, 3, 4])
+            rare_cols, no_values, sums = np.empty(rare[-1], np.int32), np.empty(0), np.empty((5, 5))
+            cols = SlottedColumns(np.empty((n_dense, 5)), rare, rare_cols, np.empty(rare[-1]))
+            pick(product_loops.place_features)(f.indptr, col_slots, f.values, cols)
+            pick(product_loops.fill_products)(0, RowSlots(f.indptr, slots, f.values), cols, sums)
+            cols, rows = (
+                SlottedColumns(np.empty((n_dense, 5), np.uint8), rare, rare_cols, no_values),
+                RowSlots(f.indptr, slots, no_values),
             )
-            dense, rare_cols = np.empty((n_dense, 5)), np.empty(rare[-1], np.int32)
-            rare_values, sums = np.empty(rare[-1]), np.empty((5, 5))
-            pick(product_loops.place_features)(f.indptr, col_slots, f.values, rare, dense, rare_cols, rare_values)
-            pick(product_loops.fill_products)(
-                0, 5, f.indptr, slots, f.values, dense, rare, rare_cols, rare_values, sums
-            )
-            lines, no_values = np.empty((n_dense, 5), np.uint8), np.empty(0)
-            pick(product_loops.place_features)(f.indptr, col_slots, no_values, rare, lines, rare_cols, no_values)
+            pick(product_loops.place_features)(f.indptr, col_slots, no_values, cols)
             table, counted, distances = np.arange(20.0), np.empty((5, 5)), np.empty((5, 5))
-            arguments = (0, 5, f.indptr, slots, lines, rare, rare_cols, np.empty(5, np.uint8))
-            pick(product_loops.fill_from_counts)(*arguments, table, counted)
-            pick(product_loops.fill_from_distances)(*arguments, np.diff(f.indptr), table, distances)
+            pick(product_loops.fill_from_counts)(0, rows, cols, table, counted)
+            pick(product_loops.fill_from_distances)(0, rows, cols, np.diff(f.indptr), table, distances)
             counts = np.empty(5, np.uint8)
-            pick(product_loops.count_common)(f.indptr, slots, 4, lines, rare, rare_cols, counts)
+            pick(product_loops.count_common)(4, rows, cols, counts)
             results.append((sums, counted, distances, counts))
         for compiled, interpreted in zip(*results, strict=True):
             assert np.array_equal(compiled, interpreted)

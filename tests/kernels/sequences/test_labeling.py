@@ -10,7 +10,7 @@ from tolerances import assert_close
 
 from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.marginalized import Strip, prior_table
+from gramline.kernels.marginalized import MarginalTables, Strip, prior_table
 from gramline.kernels.packing import frozen
 from gramline.kernels.sequences import labeling, matching_loops
 from gramline.kernels.sequences import sweep_loops as labeling_loops
@@ -231,7 +231,7 @@ class TestOverflow:
         packed = pack([words("ab")[0], *([other] for other in others), [{"c": 1.0}] * 400])
         kernel = SequenceLabeling(5.0)
         ready = kernel.prepare(packed)
-        assert labeling.list_equal_columns(ready.symbols, ready.symbols)[-1] > 0
+        assert labeling.list_equal_columns(ready.symbols, ready.symbols).n_equal > 0
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(labeling, "SPARSE_SHARE", 2.0)
             with pytest.raises(KernelOverflowError) as error:
@@ -305,11 +305,12 @@ def test_runs_compiled_equal_interpreted(n_labels):
     right = frozen(rng.random((17 if n_labels else 0, n_labels)), np.float64)
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
-        *equal, n_equal = pick(matching_loops.list_equal_columns)(rows, cols)
+        equal = pick(matching_loops.list_equal_columns)(rows, cols)
         out = np.full((14, 17), np.nan)
-        arguments = (row_starts, rows, cols, labeling.continuations(col_starts), *equal, left, right, 0.7, 0.5)
+        pair = matching_loops.SequencePair(row_starts, rows, cols, labeling.continuations(col_starts))
+        arguments = (pair, equal, MarginalTables(left, right, 0.7), 0.5)
         assert pick(matching_loops.fill_runs)(*arguments, 1e300, out) == -1
-        assert np.count_nonzero(out) == n_equal == (rows[:, None] == cols).sum()
+        assert np.count_nonzero(out) == equal.n_equal == (rows[:, None] == cols).sum()
         results.append(out.copy())
         assert pick(matching_loops.fill_runs)(*arguments, 0.6, out) >= 0
     assert_close(results[0], results[1])
