@@ -35,6 +35,11 @@ class ResultTable:
         """Every cell as people read it."""
         return [[cell_text(cell) for cell in row] for row in self.rows]
 
+    def text_columns(self) -> list[int]:
+        """Columns that hold words, or nothing at all; the others hold numbers."""
+        kinds = [{type(row[column]) for row in self.rows} - {type(None)} for column in range(len(self.columns))]
+        return [column for column, kind in enumerate(kinds) if str in kind or not kind]
+
     @classmethod
     def from_dict(cls, content: dict[str, Any], picture: str | None = None) -> ResultTable:
         """The inverse of `to_dict`."""

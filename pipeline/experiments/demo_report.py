@@ -60,10 +60,7 @@ def demo_report(
         confusion=result.evaluation.confusion,
         sentences=sentences,
         gram=small,
-        gram_caption=(
-            f"{kernel}: {result.status.shape[0]:,} rows in {small.n_blocks} blocks; darker is larger (by rank), lines "
-            "are borders of blocks."
-        ),
+        gram_caption=small.caption(kernel),
         tiles=tile_times([asdict(tile) for tile in tiles], gram.dtype.itemsize),
         parameters={
             "command": f"gramline demo --sentences {len(result.train)}",

@@ -64,20 +64,15 @@ def whole_page(records: Sequence[ExperimentRecord], pictures: str) -> str:
 
 def markdown(table: ResultTable) -> str:
     """The table with its notes; columns of numbers to the right."""
-    numbers = [_is_numeric(table, k) for k in range(len(table.columns))]
+    texts = table.text_columns()
     lines = [
         "| " + " | ".join(_escaped(column) for column in table.columns) + " |",
-        "|" + "|".join("---:" if is_number else "---" for is_number in numbers) + "|",
+        "|" + "|".join("---" if k in texts else "---:" for k in range(len(table.columns))) + "|",
     ]
     lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in table.texts()]
     if table.notes:
         lines += ["", *(_wrapped(note) for note in table.notes)]
     return "\n".join(lines) + "\n"
-
-
-def _is_numeric(table: ResultTable, column: int) -> bool:
-    cells = [row[column] for row in table.rows if row[column] is not None]
-    return bool(cells) and not any(isinstance(cell, str) for cell in cells)
 
 
 def _escaped(text: str) -> str:

@@ -40,15 +40,14 @@ class Plane:
         up = (y - low_y) / (high_y - low_y) * (self.height - TOP - BOTTOM)
         return LEFT + across, self.height - BOTTOM - up
 
-    def axes(self, x_title: str, y_title: str, *, whole_x: bool = False) -> Markup:
+    def axes(self, x_title: str, y_title: str, *, whole_x: bool = False, whole_y: bool = False) -> Markup:
+        """Grid lines, tick marks and titles; on a whole axis only whole numbers have ticks."""
         parts = []
-        for value in ticks(*self._y):
+        for value in ticks(*self._y, is_whole=whole_y):
             _, y = self.place(self._x[0], value)
             parts.append(_line((LEFT, y), (self.width - RIGHT, y), GRID))
             parts.append(element("text", number(value), x=LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"))
-        for value in ticks(*self._x):
-            if whole_x and value != round(value):
-                continue
+        for value in ticks(*self._x, is_whole=whole_x):
             x, _ = self.place(value, self._y[0])
             bottom = self.height - BOTTOM
             parts.append(_line((x, bottom), (x, bottom + 4), INK))
@@ -75,6 +74,9 @@ def picture(width: float, height: float, title: str, *parts: Markup) -> Markup:
         width=width,
         height=height,
         role="img",
+        fill=INK,
+        font_family="system-ui, DejaVu Sans, sans-serif",
+        font_size=12,
     )
 
 
@@ -89,11 +91,10 @@ def curves(lines: Mapping[str, Sequence[float]], *, x_title: str, y_title: str, 
     colour = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(drawn)}
     parts = [plane.axes(x_title, y_title, whole_x=True)]
     for name in sorted(drawn, key=lambda name: name == marked):
-        points = [plane.place(step, value) for step, value in enumerate(drawn[name], start=1)]
         thick = 3.0 if name == marked else 1.5
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(element("polyline", points=path, fill="none", stroke=colour[name], stroke_width=thick))
-        parts.extend(element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=thick, fill=colour[name]) for x, y in points)
+        points = [plane.place(step, value) for step, value in enumerate(drawn[name], start=1)]
+        parts.append(_polyline(points, colour[name], thick))
+        parts.extend(_dot(point, thick, colour[name]) for point in points)
     legend = element(
         "div",
         *(
@@ -105,6 +106,22 @@ def curves(lines: Mapping[str, Sequence[float]], *, x_title: str, y_title: str, 
     return plane.drawing(f"{y_title} over {x_title}", *parts) + legend
 
 
+def named_lines(lines: Mapping[str, Sequence[Point]], plane: Plane, axes: Markup, title: str) -> Markup:
+    """One line per name, which is written beside its last point; the picture needs no page around it."""
+    parts, heights = [axes], list[float]()
+    for number, (name, line) in enumerate(lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        points = [plane.place(*point) for point in line]
+        parts.append(_polyline(points, colour, 1.5))
+        parts.extend(_dot(point, 2.5, colour) for point in points)
+        x, y = points[-1]
+        while any(abs(y - other) < 13 for other in heights):  # names never lie over each other
+            y += 1
+        heights.append(y)
+        parts.append(element("text", name, x=f"{x + 8:.1f}", y=f"{y + 4:.1f}", fill=colour))
+    return plane.drawing(title, *parts)
+
+
 def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> Markup:
     """How often values fall into equal intervals."""
     low, high = _apart((min(values), max(values)))
@@ -112,7 +129,7 @@ def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int 
     for value in values:
         counts[min(bins - 1, floor((value - low) / (high - low) * bins))] += 1
     plane = Plane((low, high), (0, max(counts)), height=220)
-    parts = [plane.axes(x_title, y_title)]
+    parts = [plane.axes(x_title, y_title, whole_y=True)]
     for k, count in enumerate(counts):
         left, top = plane.place(low + k * (high - low) / bins, count)
         right, bottom = plane.place(low + (k + 1) * (high - low) / bins, 0)
@@ -140,12 +157,8 @@ def spread(values: Sequence[float], low: float, high: float) -> Markup:
     mean = sum(values) / len(values)
     parts = [_line((6, height / 2), (width - 6, height / 2), GRID)]
     parts.append(_line((across(mean), 3), (across(mean), height - 3), "#1d2733", 2))
-    parts.extend(
-        element("circle", cx=f"{across(value):.1f}", cy=height / 2, r=3.2, fill=COLOURS[0], fill_opacity=0.55)
-        for value in values
-    )
-    told = ", ".join(f"{value:.4f}" for value in values)
-    return picture(width, height, f"folds: {told}", *parts)
+    parts.extend(_dot((across(value), height / 2), 3.2, COLOURS[0], opacity=0.55) for value in values)
+    return picture(width, height, f"folds: {', '.join(f'{value:.4f}' for value in values)}", *parts)
 
 
 def calibration(bins: Sequence[tuple[float, float, int]]) -> Markup:
@@ -156,23 +169,20 @@ def calibration(bins: Sequence[tuple[float, float, int]]) -> Markup:
     parts.append(_line(start, end, INK, 1, dashes="5 4"))
     largest = max(count for _, _, count in bins)
     points = [plane.place(confidence, right) for confidence, right, _ in bins]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    parts.append(element("polyline", points=path, fill="none", stroke=COLOURS[0], stroke_width=2))
-    for (x, y), (_, _, count) in zip(points, bins, strict=True):
-        radius = 3 + 9 * (count / largest) ** 0.5
-        parts.append(
-            element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", fill=COLOURS[0], fill_opacity=0.6)
-        )
+    parts.append(_polyline(points, COLOURS[0], 2))
+    for point, (_, _, count) in zip(points, bins, strict=True):
+        parts.append(_dot(point, 3 + 9 * (count / largest) ** 0.5, COLOURS[0], opacity=0.6))
     return plane.drawing("calibration: confidence against the share that was right", *parts)
 
 
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between low and high."""
+def ticks(low: float, high: float, about: int = 5, *, is_whole: bool = False) -> list[float]:
+    """Round numbers between low and high, only whole ones when asked for."""
     raw = (high - low) / about
     power = 10.0 ** floor(log10(raw))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * 0.999)
     first = -floor(-low / step)
-    return [round(k * step, 12) for k in range(first, floor(high / step + 1e-9) + 1)]
+    values = [round(k * step, 12) for k in range(first, floor(high / step + 1e-9) + 1)]
+    return [value for value in values if not is_whole or value == round(value)]
 
 
 def number(value: float) -> str:
@@ -186,6 +196,16 @@ def _apart(interval: tuple[float, float]) -> tuple[float, float]:
         return low, high
     reach = abs(low) * 0.05 or 0.5
     return low - reach, high + reach
+
+
+def _polyline(points: Sequence[Point], colour: str, width: float) -> Markup:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return element("polyline", points=path, fill="none", stroke=colour, stroke_width=width)
+
+
+def _dot(center: Point, radius: float, colour: str, opacity: float | None = None) -> Markup:
+    x, y = center
+    return element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", fill=colour, fill_opacity=opacity)
 
 
 def _line(start: Point, end: Point, colour: str, width: float = 1, dashes: str | None = None) -> Markup:

@@ -36,8 +36,16 @@ class Thumbnail:
 
     values: NDArray[np.float64]  # shape (cells, cells)
     borders: tuple[float, ...]
+    n_rows: int
     n_blocks: int
     blocks_shown: int
+
+    def caption(self, kernel: str) -> str:
+        """What the picture shows, in words; `kernel` names the kernel of the matrix."""
+        blocks = "1 block" if self.n_blocks == 1 else f"{self.n_blocks} blocks"
+        part = f", {self.blocks_shown} of them shown" if self.blocks_shown < self.n_blocks else ""
+        legend = "darker is larger (by rank), lines are borders of blocks"
+        return f"{kernel}: {self.n_rows:,} rows in {blocks}{part}; {legend}."
 
 
 def thumbnail(gram: Tiled, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
@@ -61,7 +69,7 @@ def thumbnail(gram: Tiled, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnai
                 sums.T[where] += part
     counts = np.bincount(cell_of, minlength=size).astype(float)
     borders = tuple(float(end / total) for end in ends[1:-1])
-    return Thumbnail(sums / np.outer(counts, counts), borders, layout.n_blocks, len(chosen))
+    return Thumbnail(sums / np.outer(counts, counts), borders, layout.n_rows, layout.n_blocks, len(chosen))
 
 
 def heatmap(small: Thumbnail, side: int = 420) -> Markup:

@@ -174,7 +174,7 @@ def _tile_times(tiles: TileTimes) -> dict[str, Any]:
     written = tiles.written_bytes / 1e6
     rows = [
         ("tiles computed", f"{len(seconds):,} on {tiles.n_workers} worker process{'es' * (tiles.n_workers != 1)}"),
-        ("per tile", f"median {np.median(seconds) * 1e3:.1f} ms, slowest {seconds.max() * 1e3:.1f} ms"),
+        ("per tile", f"median {np.median(seconds) * 1e3:,.1f} ms, slowest {seconds.max() * 1e3:,.1f} ms"),
         ("reading / computing / writing", shares),
         ("kernel values", f"{tiles.cells / busy / 1e6:,.1f} million per second and thread"),
         ("written", f"{written:,.1f} MB, {written / busy:,.0f} MB/s per thread"),

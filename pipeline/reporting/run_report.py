@@ -165,11 +165,7 @@ def _picture(summary: Mapping[str, Any], best: int) -> tuple[Thumbnail | None, s
         small = thumbnail(StoredGram.open(stores[0]["path"]))
     except (StoreError, RunError):
         return None, ""  # the store was cleared away since; everything else is in the run
-    shown = f", {small.blocks_shown} of them shown" if small.blocks_shown < small.n_blocks else ""
-    return small, (
-        f"{describe(stores[0]['kernel'])}: {stores[0]['shape'][0]:,} rows in {small.n_blocks} blocks{shown}; "
-        "darker is larger (by rank), lines are borders of blocks."
-    )
+    return small, small.caption(describe(stores[0]["kernel"]))
 
 
 def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
