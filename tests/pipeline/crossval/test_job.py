@@ -273,17 +273,22 @@ def test_jobs_that_make_no_sense(arguments: dict[str, Any], message: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("spec", "key", "sentence"),
     [
-        ({"count": 1}, "at least 2 folds"),
-        ({"repeats": 2}, "need a seed"),
-        ({"repeats": 0}, "at least once"),
-        ({"stratified": True, "group": "g"}, "choose one"),
+        ({"count": 1}, "count", "count must be a whole number of at least 2, got 1"),
+        ({"repeats": 0}, "repeats", "repeats must be a whole number between 1 and 10000, got 0"),
+        ({"repeats": 2}, "repeats", "repeated folds need a seed, and are no folds from a file"),
+        (
+            {"stratified": True, "group": "g"},
+            None,
+            "folds are stratified, grouped or read from a file; choose one of them",
+        ),
     ],
 )
-def test_folds_that_make_no_sense(spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_folds_that_make_no_sense(spec: dict[str, Any], key: str | None, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
         FoldSpec(**spec)
+    assert (caught.value.key, str(caught.value)) == (key, sentence)
 
 
 def test_folds_larger_than_the_corpus_and_folds_without_a_label(tmp_path: Path) -> None:
