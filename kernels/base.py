@@ -45,8 +45,8 @@ class Kernel(Record):
         """Kernel values between all rows of two prepared corpora, computed in float64, stored as `dtype`.
 
         Shape (row_count(rows), row_count(cols)). Raises KernelOverflowError instead of returning inf or nan.
-        `memory` may be given to be used again: a C-contiguous array of `dtype`, as large or larger; the tile is then a
-        view of its first rows and columns, and the others hold anything. New memory costs as much as a third of a tile.
+        `memory` is reused where given: a C-contiguous array of `dtype`, as large or larger. The tile is then a view of
+        its first rows and columns; the others hold anything. New memory takes as long as a third of a tile.
         """
 
     @abstractmethod

@@ -153,16 +153,16 @@ class PositionLabeling(Kernel):
     ) -> KernelOverflowError:
         """The error naming the first pair of row structures strip[0]..strip[1]-1 with a column that does not fit.
 
-        Pairs are tried one by one, so that none is blamed for its neighbour in the strip.
+        Tries pair by pair: a strip does not say which of its pairs overflows.
         """
         advice = "lower c, normalize the observation kernel (normalized=True) or use shorter structures"
         if dtype == np.float32:
             advice += ", or store the tiles as float64"
         pairs = list(product(range(*strip), range(len(cols))))
-        guilty = pairs[0]
+        overflowing = pairs[0]
         if len(pairs) > 1:
-            guilty = next((pair for pair in pairs if not self._fits(rows, cols, pair, dtype)), guilty)
-        return KernelOverflowError(type(self).__name__, *guilty, dtype.name, advice)
+            overflowing = next((pair for pair in pairs if not self._fits(rows, cols, pair, dtype)), overflowing)
+        return KernelOverflowError(type(self).__name__, *overflowing, dtype.name, advice)
 
     def _fits(self, rows: Packed, cols: Packed, pair: tuple[int, int], dtype: np.dtype[Any]) -> bool:
         row, col = pair
@@ -184,7 +184,7 @@ class MarginalTables(NamedTuple):
 class Marginals:
     """P'^T ky P between the positions of two corpora: one number when both priors are uniform, else left . right.
 
-    Its arrays are read-only whatever they were made of: compiled loops have one version for all of them.
+    Its arrays are read-only in every case, so the loops are compiled once.
     """
 
     def __init__(self, rows: Packed, cols: Packed, label_kernel: Floats | None) -> None:

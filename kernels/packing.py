@@ -78,7 +78,7 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """What all packed corpora share: structures with positions, what is seen there, labels and prior.
+    """What all packed corpora share: structures with positions, their observations, labels and prior.
 
     `codes` is what observation kernels read as the identity of an observation; it is `symbols` unless the
     observation kernel has its own alphabet (`Substitution`). `prior` is set by `Kernel.prepare`.
@@ -142,17 +142,17 @@ class Packed:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Every array that is present, by name; the vocabulary is kept apart."""
-        found: dict[str, NDArray[Any]] = {
+        arrays: dict[str, NDArray[Any]] = {
             "feature_indptr": self.features.indptr,
             "feature_indices": self.features.indices,
         }
         if self.features.values is not None:
-            found["feature_values"] = self.features.values
+            arrays["feature_values"] = self.features.values
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, np.ndarray):
-                found[item.name] = value
-        return found
+                arrays[item.name] = value
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], vocabulary: Vocabulary) -> Self:
@@ -244,7 +244,7 @@ class Packable(Protocol):
 
 
 def check_packable(corpus: object) -> None:
-    """Refuse what is no corpus, above all the bare lists that one is made from."""
+    """Refuse what is not a corpus, such as the lists that one is made from."""
     if not isinstance(corpus, Packed | Packable):
         raise PackingError(
             f"expected a corpus, got {type(corpus).__name__}",

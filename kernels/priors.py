@@ -1,4 +1,4 @@
-"""P(y|x): how likely each label is at a position before the structure around it is looked at."""
+"""P(y|x): how likely each label is at a position, before a kernel looks at the structure around it."""
 
 from __future__ import annotations
 

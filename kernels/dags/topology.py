@@ -28,8 +28,8 @@ class RowGraphs(NamedTuple):
         A corpus has no cycle; packed arrays with one are refused, because they have no order.
         """
         sources, targets = edges_of(packed)
-        parent_indptr, parents = _filed(targets, sources, packed.n_positions)
-        child_indptr, children = _filed(sources, targets, packed.n_positions)
+        parent_indptr, parents = _in_csr_form(targets, sources, packed.n_positions)
+        child_indptr, children = _in_csr_form(sources, targets, packed.n_positions)
         order, wrong = topological_order(packed.starts, parent_indptr, child_indptr, children)
         if wrong >= 0:
             problem = "the node lies on or behind a cycle"
@@ -40,8 +40,8 @@ class RowGraphs(NamedTuple):
 class Neighbours(NamedTuple):
     """The right side of one direction: H[t] = sum over neighbours u of t of a row of values.
 
-    The first neighbour of every column stands in `firsts` (the width of the chunk, a sentinel, where there is none),
-    all others in a list of (column, neighbour) pairs per chunk. Columns count from the start of their chunk.
+    `firsts` holds the first neighbour of every column, or a sentinel, the width of the chunk. All other neighbours are
+    in one list of (column, neighbour) pairs per chunk. Columns count from the start of their chunk.
     """
 
     firsts: Ints  # shape (n,)
@@ -95,7 +95,7 @@ def edges_of(packed: PackedDags) -> tuple[Offsets, Offsets]:
     return both[:, 0], both[:, 1]
 
 
-def _filed(owners: Offsets, neighbours: Offsets, n: int) -> tuple[Offsets, Offsets]:
+def _in_csr_form(owners: Offsets, neighbours: Offsets, n: int) -> tuple[Offsets, Offsets]:
     """Neighbours of each owner in CSR form, sorted."""
     order = np.lexsort((neighbours, owners))
     return np.searchsorted(owners[order], np.arange(n + 1)).astype(np.int64), neighbours[order]

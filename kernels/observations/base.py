@@ -1,4 +1,4 @@
-"""What an observation kernel is: a frozen record that compares what is seen at two positions, strip by strip."""
+"""What an observation kernel is: a frozen record that compares the observations at two positions, strip by strip."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ObservationKernel(Record):
 
     @abstractmethod
     def strips(self, rows: Packed, cols: Packed) -> Strips:
-        """The evaluation of k_x between two prepared corpora, by the cheapest exact route for these data."""
+        """The evaluation of k_x between two prepared corpora, by the fastest exact method for these data."""
 
     @abstractmethod
     def diagonal(self, packed: Packed) -> Floats:

@@ -1,4 +1,4 @@
-"""The cheapest exact route to dot products of feature rows: counting for binary features, sums for real ones."""
+"""The fastest exact way to dot products of feature rows: counts for binary features, sums for real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gramline.kernels.packing import Features, Floats, Ints, Packed, frozen
 # Measured on 2048 columns: a dense line costs about as much as a rare list of this share of the columns.
 DENSE_SHARE_OF_COUNTS = 1 / 64
 DENSE_SHARE_OF_SUMS = 1 / 8
-# Nanoseconds per cell, rough: only their ratios choose a route.
+# Nanoseconds per cell, rough: only their ratios decide which way is taken.
 GATHER_COST, TABLE_COST, COUNT_COST, SUM_COST, EXPONENTIAL_COST = 0.6, 0.5, 0.02, 0.15, 5.0
 NO_VALUES = np.empty(0)
 
@@ -99,7 +99,7 @@ class SummedStrips:
 
 
 class ScaledStrips:
-    """The strips of another route, each cell times the scales of its row and its column."""
+    """Other strips, each cell times the scales of its row and its column."""
 
     def __init__(self, strips: CountedStrips | SummedStrips, row_scales: Floats, col_scales: Floats) -> None:
         self.strips, self.row_scales, self.col_scales = strips, row_scales, col_scales

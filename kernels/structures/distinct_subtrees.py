@@ -1,7 +1,7 @@
-"""Identical complete subtrees given one number each, over many trees: a strip of a tile, or a weighted forest.
+"""Equal complete subtrees get one number, over many trees: a strip of a tile, or a weighted forest.
 
-Knows productions and children, not what a kernel makes of them. Two nodes get the same number exactly when the
-complete subtrees below them are equal; numbers are given children first, so a child's number is below its parent's.
+Knows productions and children, no kernel. Two nodes get the same number exactly when the complete subtrees below them
+are equal. Children get their numbers first, so a child's number is below its parent's.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def number_subtrees(
             for link in range(first, last):
                 state = ((state ^ (state >> SHIFT)) ^ np.uint64(numbers[base + link_targets[link]])) * MULTIPLIER
             slot = np.int64((state ^ (state >> SHIFT)) & np.uint64(size - 1))
-            found = np.int64(-1)
-            while found < 0 and table[slot] >= 0:
+            number = np.int64(-1)
+            while number < 0 and table[slot] >= 0:
                 candidate = table[slot]
                 other = representatives[candidate]
                 begin = link_indptr[other]
@@ -90,16 +90,16 @@ def number_subtrees(
                     same = numbers[base + link_targets[link]] == numbers[partner]
                     link += 1
                 if same:
-                    found = candidate
+                    number = candidate
                 else:
                     slot = (slot + 1) & (size - 1)
-            if found < 0:
-                found = np.int64(n_distinct)
-                table[slot] = found
-                representatives[found] = node
-                bases[found] = base
+            if number < 0:
+                number = np.int64(n_distinct)
+                table[slot] = number
+                representatives[number] = node
+                bases[number] = base
                 n_distinct += 1
-            numbers[node] = found
+            numbers[node] = number
     return numbers, representatives[:n_distinct].copy()
 
 

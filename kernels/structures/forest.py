@@ -27,7 +27,7 @@ from gramline.kernels.structures.subset_tree_loops import add_weighted
 
 @dataclass(frozen=True)
 class ForestSize:
-    """How much smaller a forest is than the trees it stands for."""
+    """How much smaller a forest is than its trees."""
 
     n_trees: int  # trees of nonzero weight
     n_nodes: int  # nodes of those trees
@@ -94,7 +94,7 @@ class WeightedForest:
     kernel : the subset-tree kernel K.
     graph : distinct subtrees, children first.
     weights : weight of each subtree, shape (n_subtrees,).
-    size : how many trees, nodes and subtrees the forest stands for.
+    size : how many trees and nodes are summed, and how many subtrees are kept.
 
     >>> from gramline.kernels import SubsetTree, WeightedForest
     >>> from gramline.pipeline import Corpus
@@ -141,7 +141,7 @@ class WeightedForest:
         return summed
 
     def changes(self, packed: Packed) -> tuple[Floats, Floats]:
-        """The values, and how large the numbers were that they were summed from; shape (1, n_trees) each."""
+        """The values, and the sums of the absolute values of their terms; shape (1, n_trees) each."""
         packed = self.kernel.prepare(packed)
         index = self._index
         weights = self.weights[index.members]

@@ -40,7 +40,7 @@ class ForestSequence:
 
     @classmethod
     def of(cls, kernel: SubsetTree, packed: Packed, added: ArrayLike, removed: ArrayLike) -> ForestSequence:
-        """Step m adds K(tree added[m], .) and takes K(tree removed[m], .) away; both number trees of `packed`."""
+        """Step m adds K(tree added[m], .) and subtracts K(tree removed[m], .); both number trees of `packed`."""
         packed = kernel.prepare(packed)
         pairs = np.column_stack([np.asarray(added, np.int64), np.asarray(removed, np.int64)]).reshape(-1, 2)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= len(packed)):
@@ -77,7 +77,7 @@ class ForestSequence:
         return DifferenceEntries(offsets_from_lengths(counts), self.differences[source], self.weights[source])
 
     def changes(self, packed: Packed) -> tuple[Floats, Floats]:
-        """What every step adds to the sum of every tree, and how large the numbers were that this was summed from.
+        """What every step adds to the sum of every tree, and the sums of the absolute values of its terms.
 
         Shape (n_steps, n_trees) each; `packed` has the vocabulary of the sequence's trees.
         """

@@ -1,4 +1,4 @@
-"""Distinct subtrees filed by production: what the columns of a tile, or a forest, look like from the row side.
+"""Distinct subtrees indexed by production: the columns of a tile, or a forest, in the form that rows look up.
 
 The subtrees of one production form a group and have a place in it. For every child position of a group, postings
 sorted by the child's production say which members can continue there: only matching pairs are ever visited.
@@ -35,7 +35,7 @@ class ProductionIndex:
 
     @classmethod
     def of(cls, productions: Ints, child_indptr: Offsets, children: Ints) -> ProductionIndex:
-        """File subtrees given children first; those without a production are left out, they match nothing."""
+        """Index subtrees, children first; those without a production match nothing and are left out."""
         n_productions = int(productions.max(initial=-1)) + 1
         arity = np.diff(child_indptr)
         members = np.argsort(productions, kind="stable")

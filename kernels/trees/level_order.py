@@ -79,8 +79,8 @@ class ColumnTrees(NamedTuple):
 
         def within(neighbours: Offsets, exists: NDArray[np.bool_]) -> Ints:
             """Places of some neighbours (given in level order) of the sorted nodes, or the sentinel."""
-            found = np.where(exists, place[np.where(exists, neighbours, n)] - origin, width)
-            return found[sorted_nodes].astype(np.int32)
+            places_within = np.where(exists, place[np.where(exists, neighbours, n)] - origin, width)
+            return places_within[sorted_nodes].astype(np.int32)
 
         columns = order.nodes[sorted_nodes] - origin
         places = np.empty(n, np.int32)
@@ -145,8 +145,10 @@ def column_chunk(cols: ColumnTrees, number: int) -> ColumnChunk:
 
 @jit
 def level_order(starts: Offsets, link_indptr: Offsets, link_targets: Ints) -> tuple[Offsets, Offsets, Offsets, int]:
-    """Node, parent's place (-1: root) and first child's place of every place, int64 (n,) each; and a node that is
-    no tree's (two parents, or on a cycle), -1 when there is none."""
+    """Node, parent's place (-1: root) and first child's place of every place, int64 (n,) each; and a wrong node.
+
+    A wrong node has two parents or lies on a cycle; -1 when there is none.
+    """
     n_nodes = starts[-1]
     nodes = np.empty(n_nodes, np.int64)
     parents = np.full(n_nodes, -1, np.int64)
