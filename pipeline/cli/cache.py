@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
+from gramline.kernels.descriptions import describe
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import (
     count,
@@ -18,9 +20,7 @@ from gramline.pipeline.cli.terminal.output import (
     size,
 )
 from gramline.pipeline.errors import InputError, RunError
-
-if TYPE_CHECKING:
-    from gramline.pipeline.gram.cache import Entry, GramCache
+from gramline.pipeline.gram.cache import Entry, GramCache
 
 DEFAULT = "gramline-cache"
 DAY = 86_400.0
@@ -29,12 +29,7 @@ cache_option = click.option(
 )
 
 
-@click.group(short_help="Look after a folder of Gram matrices.")
-def cache() -> None:
-    """Gram matrices that jobs of `gramline cv` made, each found again by what decides its numbers."""
-
-
-@cache.command(short_help="What is there.")
+@click.command()
 @cache_option
 @json_option
 def ls(folder: str, as_json: bool) -> None:
@@ -66,7 +61,7 @@ def ls(folder: str, as_json: bool) -> None:
     say(f"{count(len(found), 'matrix').replace('matrixs', 'matrices')}, {size(sum(e['bytes'] for e in found))}")
 
 
-@cache.command(short_help="One Gram matrix in full.")
+@click.command()
 @click.argument("name")
 @cache_option
 @json_option
@@ -97,7 +92,7 @@ def show(name: str, folder: str, as_json: bool) -> None:
     )
 
 
-@cache.command(short_help="Read and check every tile.")
+@click.command()
 @click.argument("name", required=False)
 @cache_option
 @click.option("--repair", is_flag=True, help="Compute missing and damaged tiles again.")
@@ -130,7 +125,7 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
         )
 
 
-@cache.command(short_help="Delete what is no longer needed.")
+@click.command()
 @cache_option
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="What nobody used for so many days.")
 @click.option(
@@ -179,9 +174,6 @@ def gc(
 
 
 def _open(folder: str) -> GramCache:
-    from pathlib import Path
-
-    from gramline.pipeline.gram.cache import GramCache
 
     if not Path(folder).is_dir():
         raise InputError(f"there is no cache folder {folder}; name it with --cache")
@@ -189,7 +181,6 @@ def _open(folder: str) -> GramCache:
 
 
 def _described(entry: Entry) -> dict[str, Any]:
-    from gramline.kernels.descriptions import describe
 
     described = entry.to_dict()
     return described | {"kernel_text": None if described["kernel"] is None else describe(described["kernel"])}

@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING
 
 import click
 
+from gramline.pipeline.candidates.columns import ranking_score
+from gramline.pipeline.candidates.corpus import candidate_corpus, outcomes, propose, propose_held_out
+from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.cli.terminal.input_paths import new_file
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_pairs
 from gramline.pipeline.cli.terminal.stopping import when_stopped
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.parses import Tree
+from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
-
-if TYPE_CHECKING:
-    from gramline.pipeline.corpus.parses import Tree
 
 LINE_EVERY = 30.0  # seconds between two lines in a log
 
@@ -44,7 +46,7 @@ output_option = click.option(
 )
 
 
-@click.command(help=HELP, short_help="The n best parses of sentences.")
+@click.command(help=HELP)
 @click.argument("trees")
 @output_option
 @click.option("--grammar", metavar="TREEBANK", help="Read the grammar off these trees.")
@@ -71,9 +73,6 @@ def candidates(
     strip_empty: bool,
     as_json: bool,
 ) -> None:
-    from gramline.pipeline.candidates.columns import ranking_score
-    from gramline.pipeline.candidates.corpus import candidate_corpus, outcomes, propose, propose_held_out
-    from gramline.pipeline.candidates.grammar import Grammar
 
     if (grammar is None) == (held_out is None):
         raise InputError(
@@ -118,8 +117,6 @@ def candidates(
 
 def read_trees(path: str, strip_functions: bool = False, strip_empty: bool = False) -> list[Tree]:
     """Trees of a bracketed file, or of a corpus of parses."""
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.corpus.readers.brackets import read_brackets
 
     require_file(path, "a file of bracketed trees or a corpus of parses")
     if Path(path).suffix == ".parquet":

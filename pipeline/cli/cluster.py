@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import WIDTH, count, json_option, say, say_json, say_pairs
+from gramline.pipeline.cluster.check import Finding, judge
+from gramline.pipeline.cluster.facts import gather_facts
+from gramline.pipeline.cluster.serve import serve
+from gramline.pipeline.cluster.settings import load_settings
 from gramline.pipeline.errors import ClusterError, InputError
+from gramline.pipeline.executors.connect import connect, quiet, wait_for_workers
 from gramline.pipeline.files import require_file
-
-if TYPE_CHECKING:
-    from gramline.pipeline.cluster.check import Finding
+from gramline.pipeline.storage.object_store import refuse_secrets
 
 
-@click.group(short_help="Start, secure and check a Dask cluster.")
-def cluster() -> None:
-    """Dask clusters to compute on: certificates for them, starting one, checking one."""
-
-
-@cluster.command(short_help="Certificates for one cluster.")
+@click.command()
 @click.argument("folder", metavar="FOLDER")
 @click.option("--days", type=int, default=30, show_default=True, help="How long they are valid.")
 @json_option
@@ -36,7 +34,7 @@ def certs(folder: str, days: int, as_json: bool) -> None:
     Example:
       gramline cluster certs certs --days 30
     """
-    try:
+    try:  # the package cryptography is an extra
         from gramline.pipeline.cluster.certificates import ROLES, make_certificates
     except ImportError:
         raise InputError("making certificates needs the package cryptography; install gramline[cluster]") from None
@@ -49,7 +47,7 @@ def certs(folder: str, days: int, as_json: bool) -> None:
     say("keep the keys secret: whoever has one runs code on the cluster")
 
 
-@cluster.command(short_help="A cluster on this machine, over SSH or on Slurm.")
+@click.command()
 @click.argument("settings", metavar="SETTINGS")
 @click.option("--address-file", metavar="FILE", help="Written when the scheduler answers, gone when it ends.")
 @click.option("--wait", type=click.FloatRange(0), default=120, show_default=True, help="Seconds to wait for workers.")
@@ -66,9 +64,6 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
     Example:
       gramline cluster start deploy/slurm/cluster.toml --address-file address
     """
-    from gramline.pipeline.cluster.serve import serve
-    from gramline.pipeline.cluster.settings import load_settings
-
     require_file(settings, "a settings file (TOML)")
     loaded = load_settings(settings)
 
@@ -82,7 +77,7 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
     serve(loaded, wait=wait, insecure_plain_text=insecure_plain_text, address_file=address_file, report=report)
 
 
-@cluster.command(short_help="Whether a cluster is fit for work.")
+@click.command()
 @click.option(
     "--scheduler", metavar="ADDRESS", required=True, help="Dask scheduler, tls://host:8786 or tcp://host:8786."
 )
@@ -108,9 +103,6 @@ def check(
       gramline cluster check --scheduler tls://head:8786 --store /shared/grams \\
           --tls-ca ca.pem --tls-cert client.pem --tls-key client.key
     """
-    from gramline.pipeline.cluster.check import Finding
-    from gramline.pipeline.storage.object_store import refuse_secrets
-
     if store is not None:
         refuse_secrets(store)  # it would be shown below
     try:
@@ -132,10 +124,6 @@ def check(
 def _findings(
     scheduler: str, store: str | None, workers: int | None, wait: float, connection: dict[str, Any]
 ) -> list[Finding]:
-    from gramline.pipeline.cluster.check import judge
-    from gramline.pipeline.cluster.facts import gather_facts
-    from gramline.pipeline.executors.connect import connect, quiet, wait_for_workers
-
     quiet()
     with connect(scheduler, **connection) as client:
         if workers is not None:
@@ -152,7 +140,7 @@ def _findings(
 def _days_left(certificate: str | None) -> float | None:
     if certificate is None:
         return None
-    try:
+    try:  # the package cryptography is an extra
         from gramline.pipeline.cluster.certificates import days_left
     except ImportError:
         return None

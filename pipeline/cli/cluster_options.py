@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from gramline.pipeline.cli.job_file.file import JobFile, either
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.stopping import defer_signals
-from gramline.pipeline.errors import InputError
-
-if TYPE_CHECKING:
-    from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.errors import ClusterError, InputError
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.connect import connect, quiet
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.executors.inline import InlineExecutor
 
 F = TypeVar("F", bound=Callable[..., Any])
 OF_A_SCHEDULER = ("tls_ca", "tls_cert", "tls_key", "insecure_plain_text")
@@ -56,13 +57,9 @@ def executor_from(job: JobFile, **options: Any) -> Iterator[Executor]:
         if settings["scheduler"] is not None and options["scheduler"] is not None:
             raise InputError("--inline computes in this process and --scheduler elsewhere; choose one of them")
         _refuse_ignored(options, ("workers", *OF_A_SCHEDULER), "beside --inline, which computes in this process")
-        from gramline.pipeline.executors.inline import InlineExecutor
 
         yield InlineExecutor(settings["threads"])
         return
-    from gramline.pipeline.errors import ClusterError
-    from gramline.pipeline.executors.connect import connect, quiet
-    from gramline.pipeline.executors.dask import DaskExecutor
 
     quiet()
     address = settings.pop("scheduler")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
 from gramline.pipeline.choices import ConlluKind, CorpusFormat
-from gramline.pipeline.cli.candidates import candidates, output_option
+from gramline.pipeline.cli.candidates import output_option
 from gramline.pipeline.cli.terminal.output import (
     WIDTH,
     count,
@@ -20,11 +20,12 @@ from gramline.pipeline.cli.terminal.output import (
     say_pairs,
     say_table,
 )
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS, SUFFIXES, import_corpus
+from gramline.pipeline.corpus.parses import bracketed
+from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys
+from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.errors import CorpusError, InputError
-
-if TYPE_CHECKING:
-    from gramline.pipeline.corpus.corpus import Corpus
 
 SHOWN = 3  # structures that `show` prints
 
@@ -44,15 +45,7 @@ Example:
       --like train.parquet -o test.parquet"""
 
 
-@click.group(help="Read, show and generate corpora.")
-def corpus() -> None:
-    pass
-
-
-corpus.add_command(candidates)
-
-
-@corpus.command("import", help=IMPORT_HELP, short_help="Read a file into a corpus.")
+@click.command("import", help=IMPORT_HELP)
 @click.argument("file")
 @output_option
 @click.option(
@@ -89,7 +82,6 @@ def import_(
     as_json: bool,
     **options: Any,
 ) -> None:
-    from gramline.pipeline.corpus.corpus import Corpus
 
     training = None if like is None else Corpus.load(like)
     read = import_corpus(file, layout, labels=labels, like=training, options=options)
@@ -107,14 +99,12 @@ def _notes(read: Corpus, file: str, training: Corpus | None, like: str | None, k
             "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
         )
     if key is not None and len({label for labels in read.labels for label in labels}) == 1:
-        from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys
-
         there = label_keys(file)
         if key not in COLUMNS and key.removeprefix("MISC.").removeprefix("FEATS.") not in there:
             yield f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}"
 
 
-@corpus.command(short_help="What a corpus holds.")
+@click.command()
 @click.argument("path", metavar="CORPUS")
 @json_option
 def show(path: str, as_json: bool) -> None:
@@ -124,7 +114,6 @@ def show(path: str, as_json: bool) -> None:
     Example:
       gramline corpus show train.parquet
     """
-    from gramline.pipeline.corpus.corpus import Corpus
 
     found = Corpus.load(path)
     told = found.show()
@@ -152,8 +141,6 @@ def show(path: str, as_json: bool) -> None:
 def _lines(found: Corpus) -> Iterator[str]:
     """Structures for people: a tree in brackets, other tokens with their labels."""
     if found.kind == "parses":
-        from gramline.pipeline.corpus.parses import bracketed
-
         for tree in found.trees:
             try:
                 yield bracketed(tree)
@@ -165,7 +152,7 @@ def _lines(found: Corpus) -> Iterator[str]:
         yield " ".join(f"{token or '_'}/{label}" if label is not None else token or "_" for token, label in pairs)
 
 
-@corpus.command(short_help="Make sentences up.")
+@click.command()
 @click.argument("name", metavar="saleslog")
 @output_option
 @click.option("--sentences", type=click.IntRange(1), default=200, show_default=True, help="How many.")
@@ -193,7 +180,6 @@ def generate(
     """
     if name != "saleslog":
         raise InputError(f"there is no corpus {name!r} to generate; there is saleslog")
-    from gramline.pipeline.corpus.saleslog import generate_saleslog
 
     made = generate_saleslog(sentences, seed, kind, features=features, window=window)
     made.save(output)

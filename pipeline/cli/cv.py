@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
 from gramline.pipeline.choices import Metric
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cv_job import Prepared, prepare
+from gramline.pipeline.cli.cv_plan import say_plan
 from gramline.pipeline.cli.gram_build import CLUSTER
 from gramline.pipeline.cli.terminal.output import (
     count,
@@ -20,11 +22,14 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
     size,
 )
+from gramline.pipeline.cli.terminal.result import progress_shown
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
-
-if TYPE_CHECKING:
-    from gramline.pipeline.cli.cv_job import Prepared
-    from gramline.pipeline.crossval.run import JobResult
+from gramline.pipeline.crossval.run import JobResult, Watcher, run_job
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.summary import setting_names
+from gramline.pipeline.gram.forecast import kernel_notes
+from gramline.pipeline.reporting.page import METRIC_NAMES
+from gramline.pipeline.reporting.run_report import write_run_report
 
 HELP = """Cross-validate learners on every fold with every setting.
 
@@ -40,7 +45,7 @@ Example:
   gramline report cv.run"""
 
 
-@click.command(help=HELP, short_help="Cross-validate learners and kernels.")
+@click.command(help=HELP)
 @click.argument("source")
 @click.option("-o", "--output", metavar="RUN", help="Folder for the results [default: SOURCE's name with .run].")
 @click.option("--learner", metavar="NAME", help="Which learner [default: labeling-perceptron].")
@@ -70,19 +75,12 @@ Example:
 @json_option
 @when_stopped(KEPT)
 def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
-    from gramline.pipeline.cli.cv_job import prepare
-    from gramline.pipeline.cli.terminal.result import progress_shown
-    from gramline.pipeline.crossval.run import Watcher, run_job
-    from gramline.pipeline.crossval.run_folder import RunFolder
-    from gramline.pipeline.gram.forecast import kernel_notes
 
     ready = prepare(source, options)
     if (corpus := ready.data.corpus) is not None:
         used = {ready.job.kernels[variant.kernel] for variant in ready.job.variants if variant.kernel is not None}
         say_notes(sorted({note for kernel in used for note in kernel_notes(kernel, corpus)}))
     if plan_only:
-        from gramline.pipeline.cli.cv_plan import say_plan
-
         say_plan(ready, options, as_json)
         return
     with progress_shown(as_json) as listener:
@@ -95,8 +93,6 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
             watcher=Watcher(listener, _mute if as_json else say),
         )
     if ready.report:
-        from gramline.pipeline.reporting.run_report import write_run_report
-
         write_run_report(ready.output)
     total = found.summary["problems"]["total"]
     say_notes(f"in {n:,} of {count(total, 'problem')}: {note}" for note, n in found.summary["notes"].items())
@@ -112,8 +108,6 @@ def _mute(_line: str) -> None:
 
 def say_results(ready: Prepared, found: JobResult) -> None:
     """The settings with their scores, the best marked; the tiles read; where everything is."""
-    from gramline.pipeline.crossval.summary import setting_names
-    from gramline.pipeline.reporting.page import METRIC_NAMES
 
     summary, metric = found.summary, ready.job.metric
     names = setting_names(summary["settings"])

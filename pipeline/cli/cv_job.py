@@ -5,24 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import from_dict
 from gramline.kernels.errors import KernelError
+from gramline.learners.catalogue import make_learner
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.job_file.corpus import corpus_of, read_corpus
 from gramline.pipeline.cli.job_file.file import JobFile, either, load_job
 from gramline.pipeline.cli.job_file.kernel import DEFAULTS as KERNELS
 from gramline.pipeline.cli.terminal.notation import parse_settings
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval import job as plain
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.grid import expand, kernel_kinds, learner_kinds
+from gramline.pipeline.crossval.job import Job as PlainJob
+from gramline.pipeline.crossval.job import JobData, Variant
+from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import require_folder_or_nothing, require_path
+from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.plan import tile_limit
-
-if TYPE_CHECKING:
-    from gramline.kernels.base import Kernel
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.crossval import job as plain
-    from gramline.pipeline.crossval.fold_spec import FoldSpec
-    from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.gram.stored import StoredGram
 
 DEFAULT_LEARNER, DEFAULT_CACHE = "labeling-perceptron", "gramline-cache"
 
@@ -47,9 +52,6 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     kernels, stores = (_kernels(file, corpus), {}) if gram is None else ((gram.kernel,), {0: gram.path})
     variants = _variants(file, options, len(kernels), corpus is not None)
     folds = _folds(file, options)
-    from gramline.pipeline.crossval.job import Job as PlainJob
-    from gramline.pipeline.crossval.solve import JobSettings
-    from gramline.pipeline.gram.cache import GramCache
 
     used = sorted({variant.kernel for variant in variants if variant.kernel is not None})
     path = file.gram.path
@@ -104,7 +106,6 @@ def _source(source: str, is_file: bool, file: JobFile, options: dict[str, Any]) 
         if given is not None:
             raise InputError("--corpus belongs to a Gram store; the source is a corpus itself")
         return read_corpus(source, file), None
-    from gramline.pipeline.gram.stored import StoredGram
 
     gram = StoredGram.open(source)
     status = gram.status()
@@ -118,9 +119,6 @@ def _source(source: str, is_file: bool, file: JobFile, options: dict[str, Any]) 
 
 
 def _kernels(file: JobFile, corpus: Corpus | None) -> tuple[Kernel, ...]:
-    from gramline.kernels.base import Kernel
-    from gramline.kernels.catalogue import from_dict
-    from gramline.pipeline.crossval.grid import expand, kernel_kinds
 
     found: list[Kernel] = []
     for index, table in enumerate(file.kernels or [{}]):
@@ -135,9 +133,6 @@ def _kernels(file: JobFile, corpus: Corpus | None) -> tuple[Kernel, ...]:
 
 
 def _variants(file: JobFile, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[plain.Variant, ...]:
-    from gramline.learners.catalogue import make_learner
-    from gramline.pipeline.crossval.grid import expand, learner_kinds
-    from gramline.pipeline.crossval.job import Variant
 
     given = _given(options)
     found: list[Variant] = []
@@ -185,7 +180,6 @@ def _learner_tables(file: JobFile, given: dict[str, Any]) -> list[tuple[int, dic
 
 
 def _folds(file: JobFile, options: dict[str, Any]) -> FoldSpec:
-    from gramline.pipeline.crossval.fold_spec import FoldSpec
 
     keys = {"folds": "count", "seed": "seed", "repeats": "repeats", "stratified": "stratified", "group": "group"}
     keys["folds_file"] = "file"
@@ -197,7 +191,6 @@ def _folds(file: JobFile, options: dict[str, Any]) -> FoldSpec:
 
 
 def _data(source: str, file: JobFile, corpus: Corpus | None, gram: Any, group: str | None) -> plain.JobData:
-    from gramline.pipeline.crossval.job import JobData
 
     groups = None
     if group is not None:

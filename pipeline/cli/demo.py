@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,7 @@ from gramline.pipeline.cli.terminal.input_paths import folder
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_table, size
 from gramline.pipeline.cli.terminal.result import progress_shown
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
-
-if TYPE_CHECKING:
-    from gramline.pipeline.experiments.demo import DemoResult
+from gramline.pipeline.experiments.demo import DemoResult, run_demo
 
 SENTENCES = 300
 
@@ -32,7 +30,7 @@ Example:
   gramline demo --folder demo-out"""
 
 
-@click.command(help=HELP, short_help="The whole way on built-in data.")
+@click.command(help=HELP)
 @click.option(
     *("--folder", "place"),
     metavar="FOLDER",
@@ -46,7 +44,6 @@ Example:
 @json_option
 @when_stopped(KEPT)
 def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
-    from gramline.pipeline.experiments.demo import run_demo
 
     with progress_shown(as_json) as listener:
         result = run_demo(

@@ -34,7 +34,7 @@ Example:
   gramline evaluate ranker.zarr candidates.parquet --gold new.trees"""
 
 
-@click.command(help=HELP, short_help="Compare predicted labels with the right ones.")
+@click.command(help=HELP)
 @click.argument("source")
 @click.argument("corpus")
 @click.option("--dummy", default="O", show_default=True, metavar="LABEL", help="Label of positions that carry nothing.")

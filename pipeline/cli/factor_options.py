@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gramline.learners.estimator import Learner
 from gramline.pipeline.cli.cluster_options import executor_from
+from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.output import count, duration, say, size
 from gramline.pipeline.errors import InputError
-
-if TYPE_CHECKING:
-    from gramline.learners.estimator import Learner
-    from gramline.pipeline.cli.job_file.file import JobFile
-    from gramline.pipeline.gram.stored import StoredGram
-    from gramline.pipeline.models.training_plan import TrainingPlan
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models.training_plan import TrainingPlan, plan_training
 
 LEARNER = "gaussian-process"
 
@@ -46,7 +44,6 @@ def factoring(
 
 
 def _plan(gram: StoredGram, learner: Learner) -> TrainingPlan:
-    from gramline.pipeline.models.training_plan import plan_training
 
     known = [label for structure in gram.labels for label in structure if label is not None]
     n_labels = len(gram.label_names or set(known))

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.errors import LearnerParameterError
+from gramline.learners.estimator import Learner
 from gramline.learners.kinds import GramLearner, RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
@@ -20,13 +23,13 @@ from gramline.pipeline.cli.ranking import say_forest, trained_ranker
 from gramline.pipeline.cli.terminal.notation import in_bytes, parse_setting
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
 from gramline.pipeline.cli.terminal.stopping import when_stopped
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-
-if TYPE_CHECKING:
-    from gramline.learners.estimator import Learner
-    from gramline.pipeline.gram.stored import StoredGram
-    from gramline.pipeline.models.model import Model
-    from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.gram.stored import StoredGram, report_reads
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.storage.documents import SAVED_LEARNERS
+from gramline.pipeline.storage.groups import require_kind_or_nothing
 
 DEFAULT = "labeling-perceptron"
 
@@ -44,7 +47,7 @@ Example:
       --candidates parses.parquet"""
 
 
-@click.command(help=HELP, short_help="Train a labeler.")
+@click.command(help=HELP)
 @click.argument("source", required=False)
 @click.option("-o", "--output", metavar="MODEL", help="Where to write the model.")
 @click.option("--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT}]; README lists them.")
@@ -120,8 +123,6 @@ def fit(
 
 def refuse_existing(target: str, overwrite: bool) -> None:
     """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
-    from gramline.pipeline.storage.documents import SAVED_LEARNERS
-    from gramline.pipeline.storage.groups import require_kind_or_nothing
 
     if require_kind_or_nothing(target, SAVED_LEARNERS) and not overwrite:
         raise InputError(f"{target} is there already; choose another path or give --overwrite")
@@ -131,8 +132,6 @@ def learner_from(
     job: JobFile, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
 ) -> Learner:
     """The learner that the options and the job file describe together; its values are checked before any work."""
-    from gramline.learners.catalogue import find_learner, make_learner
-    from gramline.learners.errors import LearnerParameterError
 
     params = job.only("learner")
     given: dict[str, Any] = {} if name is None else {"name": name}
@@ -163,12 +162,9 @@ def _trained(
     cluster: dict[str, Any],
     as_json: bool,
 ) -> tuple[Model | Ranker, dict[str, Any]]:
-    from gramline.pipeline.models.model import Model
 
     fitting: Any = learner
     if learner.reads_corpus:
-        from gramline.pipeline.corpus.corpus import Corpus
-
         path = job.path(source, "corpus", "path", "the corpus to train on")
         if Path(path).is_dir():
             raise InputError(
@@ -178,7 +174,6 @@ def _trained(
         corpus = Corpus.load(path) if source is not None else corpus_of(job, "path")
         _note_dropped(learner, corpus.labels)
         return Model.of(fitting.fit(corpus), corpus), {}
-    from gramline.pipeline.gram.stored import report_reads
 
     gram = _gram(job, source, learner)
     if not as_json:
@@ -204,7 +199,6 @@ def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> N
 
 def _gram(job: JobFile, source: str | None, learner: Learner) -> StoredGram:
     """The complete Gram matrix to train on."""
-    from gramline.pipeline.gram.stored import StoredGram
 
     path = job.path(source, "gram", "path", "the Gram matrix to train on")
     if Path(path).is_file():

@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
+from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.parameters import parameters_of
 from gramline.pipeline.choices import Compression, Dtype
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
@@ -22,12 +23,15 @@ from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
 from gramline.pipeline.cli.terminal.result import Tally, progress_shown, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
-
-if TYPE_CHECKING:
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.executors.base import Executor
-    from gramline.pipeline.gram.build import GramBuild
-
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.gram.append import append_gram
+from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.forecast import Forecast, kernel_notes
+from gramline.pipeline.gram.plan import PROGRAM_BYTES, tile_limit
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.storage.groups import is_local, local_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,7 +55,7 @@ def store_options(command: F) -> F:
     return command
 
 
-@click.command(short_help="What a build will take.")
+@click.command()
 @click.argument("corpus", required=False)
 @click.option("-o", "--output", metavar="GRAM", help="A store whose finished tiles are not counted again.")
 @store_options
@@ -72,8 +76,6 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     Example:
       gramline gram plan train.parquet --observation polynomial:degree=2
     """
-    from gramline.pipeline.gram.forecast import Forecast
-    from gramline.pipeline.gram.plan import PROGRAM_BYTES, tile_limit
 
     job = load_job(job_path)
     told = Forecast.of(_planned_build(job, corpus, either(output, job.gram.path), options))
@@ -99,7 +101,7 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     )
 
 
-@click.command(short_help="Compute and store a Gram matrix.")
+@click.command()
 @click.argument("corpus", required=False)
 @click.option(
     *("-o", "--output", "--store"), metavar="GRAM", help="Where to store it: a path, or s3://... with gramline[s3]."
@@ -120,8 +122,6 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
           --observation polynomial:degree=2,normalized=true \\
           --workers 4 --memory-limit 2GiB
     """
-    from gramline.pipeline.executors.inline import InlineExecutor
-    from gramline.pipeline.gram.plan import tile_limit
 
     job = load_job(job_path)
     target = job.path(output, "gram", "path", "where to store the Gram matrix (-o GRAM)")
@@ -142,7 +142,7 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
     say_built(asdict(built.status()) | tally.result(), as_json)
 
 
-@click.command(short_help="Add structures to a Gram matrix.")
+@click.command()
 @click.argument("store", metavar="GRAM")
 @click.argument("corpus")
 @cluster_options
@@ -157,9 +157,6 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
     Example:
       gramline gram append train.gram.zarr more.parquet --workers 4
     """
-    from gramline.pipeline.corpus.corpus import Corpus
-    from gramline.pipeline.gram.append import append_gram
-    from gramline.pipeline.gram.stored import StoredGram
 
     StoredGram.open(store)
     more = Corpus.load(corpus)
@@ -172,8 +169,6 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
 @contextmanager
 def remove_on_overflow(target: str) -> Iterator[None]:
     """A store that this command began and whose kernel cannot be finished is of no use to anybody: it goes."""
-    from gramline.kernels.errors import KernelOverflowError
-    from gramline.pipeline.storage.groups import is_local, local_path
 
     try:
         yield
@@ -185,8 +180,6 @@ def remove_on_overflow(target: str) -> Iterator[None]:
 
 def _planned_build(job: JobFile, corpus: str | None, path: str | None, options: dict[str, Any]) -> GramBuild:
     """The matrix that options and job file describe; notes on its kernel are shown."""
-    from gramline.pipeline.gram.build import GramBuild, StoreChoices
-    from gramline.pipeline.gram.forecast import kernel_notes
 
     rows, cols = _corpora(job, corpus, options["other"])
     kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
@@ -200,7 +193,6 @@ def _planned_build(job: JobFile, corpus: str | None, path: str | None, options: 
 
 
 def _corpora(job: JobFile, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:
-    from gramline.pipeline.corpus.corpus import Corpus
 
     first = corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
     if other is not None:

@@ -6,14 +6,18 @@ from typing import Any
 
 import click
 
+from gramline.kernels.descriptions import describe
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_pairs, size
 from gramline.pipeline.cli.terminal.result import progress_shown
 from gramline.pipeline.errors import RunError
+from gramline.pipeline.gram.export import check_target, export_gram
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.verify import verify_gram
 
 
-@click.command(short_help="What a store holds and how much of it is done.")
+@click.command()
 @click.argument("store", metavar="GRAM")
 @json_option
 def status(store: str, as_json: bool) -> None:
@@ -23,8 +27,6 @@ def status(store: str, as_json: bool) -> None:
     Example:
       gramline gram status train.gram.zarr --json
     """
-    from gramline.kernels.descriptions import describe
-    from gramline.pipeline.gram.stored import StoredGram
 
     found = StoredGram.open(store).status()
     form = "symmetric" if found.is_symmetric else "between two corpora"
@@ -44,7 +46,7 @@ def status(store: str, as_json: bool) -> None:
     )
 
 
-@click.command(short_help="Read and check every tile.")
+@click.command()
 @click.argument("store", metavar="GRAM")
 @click.option(
     "--repair",
@@ -60,8 +62,6 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
     Example:
       gramline gram verify train.gram.zarr --repair
     """
-    from gramline.pipeline.gram.stored import StoredGram
-    from gramline.pipeline.gram.verify import verify_gram
 
     StoredGram.open(store)
     with executor_from(JobFile(), **options) as executor, progress_shown(as_json) as listener:
@@ -85,7 +85,7 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
         )
 
 
-@click.command(short_help="Write the full matrix for other programs.")
+@click.command()
 @click.argument("store", metavar="GRAM")
 @click.argument("target")
 @click.option("--overwrite", is_flag=True, help="Replace an export that is there.")
@@ -97,8 +97,6 @@ def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
     Example:
       gramline gram export train.gram.zarr train.npy
     """
-    from gramline.pipeline.gram.export import check_target, export_gram
-    from gramline.pipeline.gram.stored import StoredGram
 
     found = StoredGram.open(store).status()
     found.require_complete()

@@ -13,22 +13,56 @@ from typing import NoReturn
 
 import click
 
-from gramline.pipeline.cli.terminal.failures import FAILED, Failure, understood
-from gramline.pipeline.cli.terminal.lazy_group import LazyGroup
+from gramline.pipeline.cli.terminal.failures import FAILED, Failure, to_failure
+from gramline.pipeline.cli.terminal.lazy_group import Commands, LazyGroup
 from gramline.pipeline.cli.terminal.stopping import install_sigterm_handler
 
-COMMANDS = {
-    "demo": ("gramline.pipeline.cli.demo:demo", "The whole way on built-in data, in about a minute."),
-    "corpus": ("gramline.pipeline.cli.corpus:corpus", "Read, show and generate corpora."),
-    "gram": ("gramline.pipeline.cli.gram:gram", "Plan, build, check, grow and export Gram matrices."),
-    "fit": ("gramline.pipeline.cli.fit:fit", "Train a labeler from a stored Gram matrix."),
-    "predict": ("gramline.pipeline.cli.predict:predict", "Label new structures with a model."),
-    "evaluate": ("gramline.pipeline.cli.evaluate:evaluate", "Compare predicted labels with the right ones."),
-    "cv": ("gramline.pipeline.cli.cv:cv", "Cross-validate learners, kernels and settings."),
-    "report": ("gramline.pipeline.cli.report:report", "A run as one HTML page."),
-    "cache": ("gramline.pipeline.cli.cache:cache", "Look after a folder of Gram matrices."),
-    "cluster": ("gramline.pipeline.cli.cluster:cluster", "Start, secure and check a Dask cluster."),
-    "reproduce": ("gramline.pipeline.cli.reproduce:reproduce", "Repeat the papers' experiments."),
+CLI = "gramline.pipeline.cli"
+COMMANDS: Commands = {
+    "demo": (f"{CLI}.demo:demo", "The whole way on built-in data, in about a minute."),
+    "corpus": (
+        {
+            "candidates": (f"{CLI}.candidates:candidates", "The n best parses of sentences."),
+            "import": (f"{CLI}.corpus:import_", "Read a file into a corpus."),
+            "show": (f"{CLI}.corpus:show", "What a corpus holds."),
+            "generate": (f"{CLI}.corpus:generate", "Make sentences up."),
+        },
+        "Read, show and generate corpora.",
+    ),
+    "gram": (
+        {
+            "plan": (f"{CLI}.gram_build:plan", "What a build will take, before anything runs."),
+            "build": (f"{CLI}.gram_build:build", "Compute and store a Gram matrix, or go on with one."),
+            "status": (f"{CLI}.gram_store:status", "What a store holds and how much of it is done."),
+            "verify": (f"{CLI}.gram_store:verify", "Read and check every tile; compute bad ones again."),
+            "append": (f"{CLI}.gram_build:append", "Add structures to a Gram matrix."),
+            "export": (f"{CLI}.gram_store:export", "Write the full matrix as .npy or plain Zarr."),
+        },
+        "Plan, build, check, grow and export Gram matrices.",
+    ),
+    "fit": (f"{CLI}.fit:fit", "Train a labeler from a stored Gram matrix."),
+    "predict": (f"{CLI}.predict:predict", "Label new structures with a model."),
+    "evaluate": (f"{CLI}.evaluate:evaluate", "Compare predicted labels with the right ones."),
+    "cv": (f"{CLI}.cv:cv", "Cross-validate learners, kernels and settings."),
+    "report": (f"{CLI}.report:report", "A run as one HTML page."),
+    "cache": (
+        {
+            "ls": (f"{CLI}.cache:ls", "What is there."),
+            "show": (f"{CLI}.cache:show", "One Gram matrix in full."),
+            "verify": (f"{CLI}.cache:verify", "Read and check every tile."),
+            "gc": (f"{CLI}.cache:gc", "Delete what is no longer needed."),
+        },
+        "Look after the Gram matrices that jobs of `cv` keep.",
+    ),
+    "cluster": (
+        {
+            "certs": (f"{CLI}.cluster:certs", "Certificates for one cluster."),
+            "start": (f"{CLI}.cluster:start", "A cluster on this machine, over SSH or on Slurm."),
+            "check": (f"{CLI}.cluster:check", "Whether a cluster is fit for work."),
+        },
+        "Start, secure and check a Dask cluster.",
+    ),
+    "reproduce": (f"{CLI}.reproduce:reproduce", "Repeat the papers' experiments."),
 }
 
 HELP = """Gram matrices of sequences, trees and graphs as Dask tasks, stored in Zarr, and labelers trained from them.
@@ -81,16 +115,16 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - this is the place where every error ends
-        failure = understood(error) or _mistake_of_ours(error)
+        failure = to_failure(error) or _internal_error(error)
         if failure.line:
             click.echo(f"gramline: error: {failure.line}", err=True)
         return failure.code
     return 0
 
 
-def _mistake_of_ours(error: BaseException) -> Failure:
+def _internal_error(error: BaseException) -> Failure:
     traceback.print_exception(error)
-    return Failure("this is a mistake in gramline, not in your input; please report it with the lines above", FAILED)
+    return Failure("internal error, not a mistake in your input; please report it with the lines above", FAILED)
 
 
 def main() -> None:

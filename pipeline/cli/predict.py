@@ -29,7 +29,7 @@ Example:
   gramline predict model.zarr new.parquet -o predictions.jsonl"""
 
 
-@click.command(help=HELP, short_help="Label new structures.")
+@click.command(help=HELP)
 @click.argument("model")
 @click.argument("corpus")
 @click.option("-o", "--output", metavar="FILE", callback=new_file, help="Where to write [default: stdout].")

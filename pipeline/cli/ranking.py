@@ -6,20 +6,18 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gramline.pipeline.candidates.columns import Groups, ranking_score
 from gramline.pipeline.cli.candidates import read_trees
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, say_pairs
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.choices import choice_records, read_choices, weights_without_candidates
 from gramline.pipeline.models.predictions import write_lines
 from gramline.pipeline.models.ranker import Ranker
 from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed
-
-if TYPE_CHECKING:
-    from gramline.pipeline.gram.stored import StoredGram
 
 
 def trained_ranker(learner: Any, gram: StoredGram, candidates: Sequence[str]) -> tuple[Ranker, dict[str, Any]]:

@@ -8,6 +8,7 @@ import click
 
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, size
 from gramline.pipeline.files import require_no_folder
+from gramline.pipeline.reporting.run_report import write_run_report
 
 HELP = """Write the run RUN as one HTML page that needs no network.
 
@@ -19,12 +20,11 @@ Example:
   gramline report cv.run -o cv.html"""
 
 
-@click.command(help=HELP, short_help="A run as one HTML page.")
+@click.command(help=HELP)
 @click.argument("run")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it [default: RUN/report.html].")
 @json_option
 def report(run: str, output: str | None, as_json: bool) -> None:
-    from gramline.pipeline.reporting.run_report import write_run_report
 
     if output is not None:
         require_no_folder(output)

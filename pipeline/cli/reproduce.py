@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 from gramline.pipeline.cli.terminal.input_paths import folder as writable
 from gramline.pipeline.cli.terminal.output import duration, json_option, say, say_json, say_table
 from gramline.pipeline.cli.terminal.stopping import when_stopped
-
-if TYPE_CHECKING:
-    from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
-    from gramline.pipeline.experiments.record import ExperimentRecord
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.experiments.base import Experiment, ResultTable, Run, cell_text
+from gramline.pipeline.experiments.catalogue import EXPERIMENTS, find_experiment
+from gramline.pipeline.experiments.record import ExperimentRecord, command_line, load_records, save_record, this_machine
+from gramline.pipeline.experiments.report import write_experiment_report
+from gramline.pipeline.experiments.results_page import update_page
 
 REPORT = "report.html"
 WIDTH = 120
@@ -32,7 +36,7 @@ Example:
   gramline reproduce tree-reranking --data data -o results"""
 
 
-@click.command(help=HELP, short_help="Repeat the papers' experiments.")
+@click.command(help=HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--data", "folder", metavar="FOLDER", help="The folder with the data sets.")
 @click.option(
@@ -55,9 +59,6 @@ def reproduce(
     pages: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    from gramline.pipeline.errors import InputError
-    from gramline.pipeline.experiments.base import Run
-    from gramline.pipeline.experiments.catalogue import EXPERIMENTS, find_experiment
 
     if pages and output is None:
         raise InputError("--page writes what the folder of -o holds; name it with -o")
@@ -86,8 +87,6 @@ def reproduce(
 
 def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
     """Run one; files that are missing are a mistake when it was asked for by name, else a reason to skip it."""
-    from gramline.pipeline.errors import InputError
-    from gramline.pipeline.experiments.record import ExperimentRecord, command_line, this_machine
 
     missing = experiment.missing(folder)
     if missing and strict and folder is None:
@@ -111,7 +110,6 @@ def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: 
 
 def _tell(record: ExperimentRecord, output: str | None, as_json: bool) -> None:
     """Save and print one."""
-    from gramline.pipeline.experiments.record import save_record
 
     # A run that was skipped leaves what an earlier one has saved.
     written = save_record(record, Path(output)) if output is not None and record.skipped is None else []
@@ -125,10 +123,6 @@ def _tell(record: ExperimentRecord, output: str | None, as_json: bool) -> None:
 
 def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
     """The report and the pages, of everything that the folder holds."""
-    from gramline.pipeline.experiments.catalogue import EXPERIMENTS
-    from gramline.pipeline.experiments.record import load_records
-    from gramline.pipeline.experiments.report import write_experiment_report
-    from gramline.pipeline.experiments.results_page import update_page
 
     records = load_records(folder, list(EXPERIMENTS))
     if not pages:
@@ -140,7 +134,6 @@ def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from gramline.pipeline.experiments.catalogue import EXPERIMENTS
 
     if as_json:
         say_json({"experiments": {name: experiment.title for name, experiment in EXPERIMENTS.items()}})
@@ -150,11 +143,6 @@ def _list(as_json: bool) -> None:
 
 def _show(table: ResultTable) -> None:
     """Wider than other tables: paper and measured numbers stand side by side."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    from gramline.pipeline.experiments.base import cell_text
 
     drawn = Table(box=box.SIMPLE_HEAD, title=table.title, title_justify="left", pad_edge=False)
     for number, name in enumerate(table.columns):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from gramline.pipeline.cli.job_file.file import JobFile
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import import_corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 
-if TYPE_CHECKING:
-    from gramline.pipeline.corpus.corpus import Corpus
-
 
 def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
     """The corpus at `path`; label names and kept template features are those of `like` if there is one."""
-    from gramline.pipeline.corpus.corpus import Corpus
 
     layout = job.corpus.format
     features = {key: value for key, value in asdict(job.features).items() if value is not None}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import from_dict
+from gramline.kernels.errors import KernelParameterError
 from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix
-
-if TYPE_CHECKING:
-    from gramline.kernels.base import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,9 +61,6 @@ def kernel_from(
     label_kernel: str | None,
 ) -> Kernel:
     """The kernel that the options and the job file describe together; that of a corpus of `kind` if they name none."""
-    from gramline.kernels.base import Kernel
-    from gramline.kernels.catalogue import from_dict
-    from gramline.kernels.errors import KernelParameterError
 
     description = job.only("kernel")
     given: dict[str, Any] = {} if kernel is None else parse_record(kernel, "the kernel")

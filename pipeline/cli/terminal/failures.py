@@ -1,6 +1,6 @@
 """What an exception means to the person at the terminal: one line and an exit code.
 
-0 done, 1 failed, 2 wrong usage or bad input, 130 Ctrl-C, 143 SIGTERM. Only a mistake of ours has a traceback.
+0 done, 1 failed, 2 wrong usage or bad input, 130 Ctrl-C, 143 SIGTERM. Only an internal error has a traceback.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import click
 
+from gramline.kernels.errors import KernelError
+from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.terminal.stopping import BEGINS_AGAIN, Terminated
+from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.files import ADVICE
 
 FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
@@ -25,7 +28,7 @@ class Failure:
     code: int
 
 
-def understood(error: BaseException) -> Failure | None:
+def to_failure(error: BaseException) -> Failure | None:
     """What to say about an error; None when it is none that the program foresees."""
     if isinstance(error, click.exceptions.Exit):
         return Failure("", error.exit_code)
@@ -40,10 +43,6 @@ def understood(error: BaseException) -> Failure | None:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f"; see {error.ctx.command_path} --help"
         return Failure(_one_line(error.format_message()).rstrip(".") + hint, REFUSED)
-    # Imported here because the numerical packages take longer to load than all of the help pages.
-    from gramline.kernels.errors import KernelError
-    from gramline.learners.errors import LearnerError
-    from gramline.pipeline.errors import InputError, RunError
 
     if isinstance(error, InputError | KernelError | LearnerError):
         return Failure(_one_line(str(error)), REFUSED)

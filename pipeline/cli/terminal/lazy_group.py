@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from gramline.kernels.errors import did_you_mean
 
+Commands: TypeAlias = "Mapping[str, tuple[str | Commands, str]]"
+
 
 class LazyGroup(click.Group):
-    """`members` maps a command's name to ("module:attribute", its line in the list of commands)."""
+    """`members` maps a name to ("module:attribute", help line) of a command or (members, help line) of a group."""
 
-    def __init__(self, *arguments: Any, members: Mapping[str, tuple[str, str]], **options: Any) -> None:
+    def __init__(self, *arguments: Any, members: Commands, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._members = dict(members)
 
@@ -24,7 +26,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in self._members:
             return None
-        module, _, attribute = self._members[cmd_name][0].partition(":")
+        target, line = self._members[cmd_name]
+        if not isinstance(target, str):
+            return LazyGroup(cmd_name, members=target, help=line)
+        module, _, attribute = target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
 

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 80
@@ -37,9 +40,6 @@ def say_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, *, n_left: int = 1
 ) -> None:
     """A table: the first `n_left` columns to the left, numbers to the right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for number, name in enumerate(header):

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import IO, Any
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
 from gramline.pipeline.events import (
     BuildFinished,
     BuildStarted,
@@ -133,8 +136,6 @@ class Bar:
     """A rich progress bar: tiles, bytes, rate, time left."""
 
     def __init__(self, stream: IO[str]) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
 
         self._progress = Progress(
             TextColumn("{task.description}"),

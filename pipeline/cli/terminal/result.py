@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, size
-
-if TYPE_CHECKING:
-    from gramline.pipeline.events import Event, Listener
+from gramline.pipeline.cli.terminal.progress import shown
+from gramline.pipeline.events import BuildFinished, BuildStarted, Event, Listener
 
 
 class Tally:
@@ -18,7 +17,6 @@ class Tally:
         self._numbers: dict[str, Any] = {"computed": 0, "reused": 0, "seconds": 0.0, "tile_seconds": 0.0, "threads": 0}
 
     def and_then(self, listener: Listener) -> Listener:
-        from gramline.pipeline.events import BuildFinished, BuildStarted
 
         def heard(event: Event) -> None:
             if isinstance(event, BuildStarted):
@@ -39,7 +37,6 @@ class Tally:
 
 def progress_shown(as_json: bool) -> AbstractContextManager[Listener]:
     """Bar or lines; nothing beside JSON."""
-    from gramline.pipeline.cli.terminal.progress import shown
 
     return shown(not as_json)
 

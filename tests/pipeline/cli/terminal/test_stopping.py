@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gramline.pipeline.cli.terminal.failures import understood
+from gramline.pipeline.cli.terminal.failures import to_failure
 from gramline.pipeline.cli.terminal.stopping import Terminated, when_stopped
 
 # The command, with a real SIGTERM to the process where one method is called.
@@ -148,7 +148,7 @@ def test_a_cross_validation_goes_on(gramline: Any, gram: Path, tmp_path: Path) -
 def test_ctrl_c_and_sigterm_say_the_same_with_their_own_codes() -> None:
     with pytest.raises(KeyboardInterrupt) as stop, when_stopped("nothing was written"):
         raise KeyboardInterrupt
-    failures = [understood(error) for error in (KeyboardInterrupt(), Terminated(), stop.value)]
+    failures = [to_failure(error) for error in (KeyboardInterrupt(), Terminated(), stop.value)]
     assert [failure and failure.code for failure in failures] == [130, 143, 130]
     assert failures[0] is not None
     assert failures[1] is not None
