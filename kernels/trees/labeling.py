@@ -32,10 +32,7 @@ class TreeLabeling(PositionLabeling):
 
     Parameters
     ----------
-    c : weight of every position of a feature, c > 0.
-    observation : kernel k_x between two observations, such as `Identity()` or `Polynomial(degree=2)`.
-    prior : P(y|x), such as `UniformPrior()`.
-    label_kernel : k_y between two labels, a positive semidefinite matrix; None for the identity.
+    c, observation, prior, label_kernel : as those of `SequenceLabeling`.
 
     >>> from gramline.kernels import TreeLabeling
     >>> from gramline.pipeline import Corpus
