@@ -18,8 +18,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Experiment, ResultTable, Run, cell_text
 from gramline.pipeline.experiments.catalogue import EXPERIMENTS, find_experiment
 from gramline.pipeline.experiments.record import ExperimentRecord, command_line, load_records, save_record, this_machine
-from gramline.pipeline.experiments.report import write_experiment_report
-from gramline.pipeline.experiments.results_page import update_page
+from gramline.pipeline.experiments.results_page import update_page, write_experiment_report
 
 REPORT = "report.html"
 WIDTH = 120

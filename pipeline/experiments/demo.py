@@ -6,13 +6,14 @@ finds its tiles there and computes none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.descriptions import describe
 from gramline.kernels.observations.features import Linear
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.kernels.trees.labeling import TreeLabeling
@@ -20,15 +21,19 @@ from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.crossval.summary import versions
+from gramline.pipeline.crossval.validate import METRICS, FoldResult
 from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
 from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.experiments.demo_report import demo_report
+from gramline.pipeline.experiments.base import Say
 from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
 from gramline.pipeline.gram.plan import Plan
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.reporting.run_report import write_page
+from gramline.pipeline.reporting.content import Report, Sentence, SettingRow
+from gramline.pipeline.reporting.heatmap import thumbnail
+from gramline.pipeline.reporting.run_report import tile_times, write_page
 
 BLOCK_ROWS = 1024  # smaller than the default, so that there are tiles to watch
 ROUNDS = 10
@@ -43,7 +48,7 @@ SUFFIXES = {"trees": "", "sequences": "-sequences"}  # of everything that the de
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of one shape of the sentences."""
+    """What came of one kind of structures."""
 
     kernel: Kernel
     plan: Plan
@@ -75,9 +80,9 @@ def run_demo(
     n_held_out: int,
     executor: Callable[[], AbstractContextManager[Executor]],
     progress: Listener = silent,
-    say: Callable[[str], None] = lambda _line: None,
+    say: Say = lambda _line: None,
 ) -> DemoResult:
-    """Run it; `executor` is only entered when there are tiles to compute. `say` hears what begins."""
+    """Run it; `executor` is only entered when there are tiles to compute. `say` is called as each part begins."""
     folder.mkdir(parents=True, exist_ok=True)
     clock = _Stopwatch()
     say(f"generating {n_sentences:,} sentences to train on and {n_held_out:,} to test on")
@@ -127,7 +132,7 @@ def _build(
     plans: Mapping[str, Plan],
     executor: Callable[[], AbstractContextManager[Executor]],
     progress: Listener,
-    say: Callable[[str], None],
+    say: Say,
 ) -> list[TileReport]:
     """Compute what the stores lack, on one executor; how long the tiles of the trees took."""
     tiles: dict[str, list[TileReport]] = {kind: [] for kind in stores}
@@ -144,12 +149,12 @@ def _build(
         for kind, store in stores.items():
             say(f"building the Gram matrix of the {kind} on {runner.n_threads} thread{'s' * (runner.n_threads > 1)}")
 
-            def heard(event: Event, heard_tiles: list[TileReport] = tiles[kind]) -> None:
+            def listen(event: Event, reports: list[TileReport] = tiles[kind]) -> None:
                 if isinstance(event, TileDone):
-                    heard_tiles.append(event.report)
+                    reports.append(event.report)
                 progress(event)
 
-            compute_missing(store, runner, progress=heard)
+            compute_missing(store, runner, progress=listen)
     return tiles["trees"]
 
 
@@ -170,6 +175,60 @@ def _corpus(folder: Path, name: str, n_sentences: int, seed: int, kind: str) -> 
     corpus = generate_saleslog(n_sentences, seed, kind, features="words")
     corpus.save(folder / f"{name}{SUFFIXES[kind]}.parquet")
     return corpus
+
+
+def demo_report(
+    result: DemoResult,
+    learner: LabelingPerceptron,
+    predicted: Sequence[Sequence[str]],
+    gram: StoredGram,
+    tiles: Sequence[TileReport],
+) -> Report:
+    """What the demo did, as a page; `predicted` are the labels of its held-out sentences."""
+    scores = FoldResult(0, 0, result.evaluation)
+    small = thumbnail(gram)
+    kernel = describe(result.kernel.to_dict())
+    sentences = [
+        Sentence(f"sentence {name}", tokens, gold, labels)
+        for name, tokens, gold, labels in zip(
+            result.test.ids, result.test.tokens, result.test.labels, predicted, strict=True
+        )
+    ]
+    return Report(
+        title="gramline demo: what do the sales logs say?",
+        subtitle=(
+            f"{len(result.train):,} generated sentences to train on, {len(result.test):,} others to test on, "
+            f"{len(result.train.label_names)} labels"
+        ),
+        cards={
+            "learner": repr(learner),
+            "accuracy": f"{result.evaluation.accuracy:.4f}",
+            "F1": f"{result.evaluation.tokens.f1:.4f}",
+            "Gram matrix": f"{result.status.shape[0]:,} x {result.status.shape[1]:,}",
+            "tiles computed": f"{len(result.plan.tasks):,} of {result.status.n_tiles:,}",
+            "time": f"{sum(result.seconds.values()):.1f} s",
+        },
+        metric="accuracy",
+        settings=[SettingRow(repr(learner), kernel, {name: [scores.metric(name)] for name in METRICS})],
+        best=0,
+        fold_word="test set",
+        curves={"mistakes": {repr(learner): [float(count) for count in result.mistakes]}},
+        labels=result.evaluation.labels,
+        confusion=result.evaluation.confusion,
+        sentences=sentences,
+        gram=small,
+        gram_caption=small.caption(kernel),
+        tiles=tile_times([asdict(tile) for tile in tiles], gram.dtype.itemsize),
+        parameters={
+            "command": f"gramline demo --sentences {len(result.train)}",
+            "kernel": kernel,
+            "learner": repr(learner),
+            "Gram matrix": result.status.path,
+            "numbers": result.status.dtype,
+        }
+        | {f"seconds to {step}": f"{seconds:.2f}" for step, seconds in result.seconds.items()},
+        versions=versions(),
+    )
 
 
 class _Stopwatch:

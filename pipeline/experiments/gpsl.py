@@ -1,13 +1,15 @@
 """The Gaussian-process labeler on the four CRF++ sets: losses, times, decoding, missing labels and calibration.
 
-Every fold trains on the linear kernel of its training sentences and is tested on the others, as published.
+Every fold trains on the linear kernel of its training sentences and is tested on the others, as published. Two further
+experiments choose the scale of the kernel, or the bound, by the training sentences of each fold alone.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -15,12 +17,10 @@ from numpy.typing import NDArray
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.dense import DenseGram
-from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf, trained_tagger
-from gramline.pipeline.experiments.gpsl_data import FeatureSet, Fold, Source
-from gramline.pipeline.experiments.gpsl_figure import missing_labels_picture
+from gramline.pipeline.experiments.gpsl_sets import FeatureSet, Fold, Paper, present_sets
+from gramline.pipeline.reporting.charts import Plane, Point, named_lines
 
 MODELS = ("GPSL1", "GPSL2", "GPSL4")
 SCALE = 3.0  # of the linear kernel, for every set
@@ -32,27 +32,11 @@ FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 MISSING_MODEL = "GPSL2"
 PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
 BINS = 10
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A set, and what is known of it: Hamming losses in per cent, seconds of one training."""
-
-    title: str
-    source: Source
-    losses: tuple[float, float, float]  # GPSL1, GPSL2, GPSL4
-    seconds: float  # GPSL1
-    crf: float  # not the paper's, as the next two: measured on the five published folds
-    best: float  # the best of structural SVMs and a Gaussian process per token
-    peer_seconds: float | None  # that Gaussian process, scikit-learn's, per fold
-
-
-SETS = (
-    Paper("Segmentation", Source("segmentation", "splits_36.txt", 20), (23.45, 23.51, 23.53), 17, 16.02, 14.96, 2.5),
-    Paper("Chunking", Source("chunking", "splits_100.txt", 50), (13.02, 12.69, 12.70), 1090, 8.46, 7.91, 12),
-    Paper("Japanese NE", Source("japanesene", "splits_100.txt", 50), (8.26, 7.86, 7.82), 1240, 5.60, 4.75, None),
-    Paper("Base NP", Source("basenp", "splits_300.txt", 150), (5.73, 5.55, 5.54), 6010, 4.91, 4.86, 68),
-)
+SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
+BOUNDS = {"jensen": MODELS[0] + JENSEN, "expected": MODELS[0]}
+SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
+PEER_NOTE = "CRF, best peer: measured on the five published folds, apart from this program"
+Make = Callable[[], GaussianProcessLabeler]
 
 
 @dataclass
@@ -69,26 +53,70 @@ class Measured:
 
 def gpsl(run: Run) -> Sequence[ResultTable]:
     """Tables 1 and 3 and figure 2 of the paper, and the calibration of the label probabilities."""
-    there, left_out = present_sets(run)
+    papers, left_out = present_sets(run)
     # The matrices are small enough for one core; waiting threads would only be in the way of other processes.
     with one_blas_thread():
-        found = {paper: _measure(run, paper) for paper in there}
+        sets = {paper: _measure(run, paper) for paper in papers}
+    return [_losses(run, sets, left_out), _seconds(sets), _decoding(sets), _missing(sets), _calibration(sets)]
+
+
+def gpsl_scale(run: Run) -> Sequence[ResultTable]:
+    """One table: loss of GPSL1, 2 and 4 with a scale that every fold chose for itself, by GPSL1."""
+    papers, left_out = present_sets(run)
+    rows: list[tuple[Cell, ...]] = []
+    with one_blas_thread():
+        for paper in papers:
+            choice = choose(run, paper, [partial(scaled, MODELS[0], scale) for scale in SCALES], SCALE_FOLDS)
+            scales = [SCALES[number] for number in choice.numbers]
+            words = " ".join(f"{scale:g}" for scale in scales)
+            for name in MODELS:
+                losses = choice.losses([scaled(name, scale) for scale in scales])
+                rows.append((paper.title, name, *_chosen_cells(paper, losses), words, choice.seconds))
     return [
-        _losses(run, found, left_out),
-        _seconds(found),
-        _decoding(found),
-        _missing(found),
-        _calibration(found),
+        ResultTable(
+            "Hamming loss in per cent, scale chosen on the training sentences",
+            ("set", "model", "folds", "loss", "dev.", "CRF", "best peer", "scales chosen", "seconds of choosing"),
+            tuple(rows),
+            (
+                f"expected normaliser; of the scales {', '.join(f'{scale:g}' for scale in SCALES)} the one with which "
+                f"GPSL1 gets the fewest tokens wrong over {SCALE_FOLDS} folds of the training sentences, "
+                "the smallest of equals",
+                PEER_NOTE,
+                *left_out,
+            ),
+        )
     ]
 
 
-def present_sets(run: Run) -> tuple[list[Paper], tuple[str, ...]]:
-    """The sets that the data folder holds, of all or (quick) of the smallest one; a note for each that is missing."""
-    wanted = [paper for paper in SETS if not run.quick or paper.title == "Segmentation"]
-    there = [paper for paper in wanted if paper.source.is_there(run)]
-    if not there:
-        raise InputError(f"{run.data} holds none of {', '.join(wanted[0].source.files)}; --data must name their folder")
-    return there, tuple(f"{paper.title} is not in the data folder: left out" for paper in wanted if paper not in there)
+def gpsl_bound(run: Run) -> Sequence[ResultTable]:
+    """One table: loss of GPSL1 with a bound that every fold chose for itself."""
+    papers, left_out = present_sets(run)
+    rows: list[tuple[Cell, ...]] = []
+    names = list(BOUNDS)
+    with one_blas_thread():
+        for paper in papers:
+            choice = choose(run, paper, [partial(labeler, BOUNDS[name]) for name in names], BOUND_FOLDS)
+            chosen = [names[number] for number in choice.numbers]
+            losses = choice.losses([labeler(BOUNDS[name]) for name in chosen])
+            words = ", ".join(f"{name} {chosen.count(name)}" for name in names if name in chosen)
+            rows.append((paper.title, *_chosen_cells(paper, losses), words, choice.seconds))
+    return [
+        ResultTable(
+            "Hamming loss in per cent, bound chosen on the training sentences",
+            ("set", "folds", "loss", "dev.", "CRF", "best peer", "bounds chosen", "seconds of choosing"),
+            tuple(rows),
+            (
+                "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer "
+                f"tokens wrong over {BOUND_FOLDS} folds of the training sentences, Jensen's of equals",
+                PEER_NOTE,
+                *left_out,
+            ),
+        )
+    ]
+
+
+def _chosen_cells(paper: Paper, losses: Sequence[float]) -> tuple[Cell, ...]:
+    return (len(losses), *per_cent(losses), paper.crf, paper.best)
 
 
 def _measure(run: Run, paper: Paper) -> Measured:
@@ -115,20 +143,70 @@ def labeler(name: str) -> GaussianProcessLabeler:
         return GaussianProcessLabeler(offsets=offsets, bound="expected", learn_scale="shared")
     if name.endswith(JENSEN):
         return GaussianProcessLabeler(offsets=offsets, bound="jensen")
-    return GaussianProcessLabeler(offsets=offsets, bound="expected", scale=SCALE)
+    return scaled(offsets, SCALE)
+
+
+def scaled(offsets: str, scale: float) -> GaussianProcessLabeler:
+    """The untrained labeler of one of MODELS at a scale."""
+    return GaussianProcessLabeler(offsets=offsets, bound="expected", scale=scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Which of several labelers the training sentences of every published fold prefer."""
+
+    data: FeatureSet
+    numbers: list[int]  # of the preferred labeler, per fold
+    seconds: float  # mean over the folds
+
+    def losses(self, labelers: Sequence[GaussianProcessLabeler]) -> list[float]:
+        """Loss on the held-out sentences of every fold, with a labeler for each."""
+        pairs = zip(labelers, self.data.folds, strict=True)
+        return [self.data.loss(_predicted(model, self.data, fold), fold.test) for model, fold in pairs]
+
+
+def choose(run: Run, paper: Paper, candidates: Sequence[Make], n_folds: int) -> Choice:
+    """The choice of every published fold; its held-out sentences take no part."""
+    data = paper.source.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
+    numbers, seconds = [], []
+    for number, fold in enumerate(data.folds, 1):
+        run.say(f"{paper.title}: fold {number} of {len(data.folds)}")
+        begin = perf_counter()
+        numbers.append(fewest_wrong(candidates, data, fold, n_folds))
+        seconds.append(perf_counter() - begin)
+    return Choice(data, numbers, float(np.mean(seconds)))
+
+
+def fewest_wrong(candidates: Sequence[Make], data: FeatureSet, fold: Fold, n_folds: int) -> int:
+    """The candidate with the fewest wrong tokens when folds of the training sentences are held out in turn.
+
+    The first of equals; the test sentences take no part.
+    """
+    inner = fold.inner(n_folds)
+    wrong = [sum(data.n_wrong(_predicted(make(), data, part), part.test) for part in inner) for make in candidates]
+    return int(np.argmin(wrong))
+
+
+def _predicted(model: GaussianProcessLabeler, data: FeatureSet, fold: Fold) -> list[list[str]]:
+    """Labels of the held-out sentences by the model, trained on the others."""
+    gram, cross = data.grams(fold)
+    return model.fit(gram, data.labels_of(fold.train)).predict(cross)
 
 
 def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) -> None:
     gram, cross = data.grams(fold)
-    known = flat(data.labels_of(fold.test))
     begin = perf_counter()
     model = labeler(name)
     model.fit(gram, data.labels_of(fold.train))
     measured.seconds[name].append(perf_counter() - begin)
-    _test(model, cross, known, measured, name)
+    probabilities = model.predict_proba(cross)  # of the refined scores
+    right = np.array(model.label_names_)[probabilities.argmax(axis=1)] == data.gold(fold.test)
+    measured.losses[name].append(float(1 - right.mean()))
+    measured.confidences[name].append(probabilities.max(axis=1))
+    measured.hits[name].append(right)
     if name.startswith("GPSL1") and name != LEARNED:
         model.set_params(decoding="viterbi")
-        measured.viterbi[name].append(float((flat(model.predict(cross)) != known).mean()))
+        measured.viterbi[name].append(data.loss(model.predict(cross), fold.test))
 
 
 def _measure_crf(data: FeatureSet, fold: Fold, measured: Measured) -> None:
@@ -136,17 +214,8 @@ def _measure_crf(data: FeatureSet, fold: Fold, measured: Measured) -> None:
     begin = perf_counter()
     with trained_tagger(train, data.labels_of(fold.train)) as tagger:
         measured.seconds[CRF].append(perf_counter() - begin)
-        found = [tagger.tag(sentence) for sentence in test]
-    measured.losses[CRF].append(float((flat(found) != flat(data.labels_of(fold.test))).mean()))
-
-
-def _test(model: GaussianProcessLabeler, cross: DenseGram, known: NDArray[np.str_], out: Measured, name: str) -> None:
-    """Loss and confidences of the refined scores."""
-    probabilities = model.predict_proba(cross)
-    right = np.array(model.label_names_)[probabilities.argmax(axis=1)] == known
-    out.losses[name].append(float(1 - right.mean()))
-    out.confidences[name].append(probabilities.max(axis=1))
-    out.hits[name].append(right)
+        predicted = [tagger.tag(sentence) for sentence in test]
+    measured.losses[CRF].append(data.loss(predicted, fold.test))
 
 
 def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]) -> float:
@@ -157,18 +226,17 @@ def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]
     forgotten = np.zeros(len(order), bool)
     forgotten[order[: round(fraction * len(order))]] = True
     masks = np.split(forgotten, np.cumsum(lengths)[:-1])
-    partial = [
+    known = [
         [None if gone else label for label, gone in zip(row, mask, strict=True)]
         for row, mask in zip(labels, masks, strict=True)
     ]
     gram, cross = data.grams(fold)
-    model = labeler(MISSING_MODEL).fit(gram, partial)
-    return float((flat(model.predict(cross)) != flat(data.labels_of(fold.test))).mean())
+    return data.loss(labeler(MISSING_MODEL).fit(gram, known).predict(cross), fold.test)
 
 
-def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -> ResultTable:
+def _losses(run: Run, sets: Mapping[Paper, Measured], left_out: tuple[str, ...]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
-    for paper, measured in found.items():
+    for paper, measured in sets.items():
         for name, values in measured.losses.items():
             published = dict(zip(MODELS, paper.losses, strict=True)).get(name.removesuffix(JENSEN))
             given = 100 * float(np.mean(values[:PUBLISHED_FOLDS]))
@@ -189,9 +257,9 @@ def _losses(run: Run, found: dict[Paper, Measured], left_out: tuple[str, ...]) -
     )
 
 
-def _seconds(found: dict[Paper, Measured]) -> ResultTable:
+def _seconds(sets: Mapping[Paper, Measured]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
-    for paper, measured in found.items():
+    for paper, measured in sets.items():
         for name, values in measured.seconds.items():
             known = (paper.seconds, paper.peer_seconds) if name == "GPSL1" else (None, None)
             rows.append((paper.title, name, float(np.mean(values)), max(values), *known))
@@ -203,10 +271,10 @@ def _seconds(found: dict[Paper, Measured]) -> ResultTable:
     )
 
 
-def _decoding(found: dict[Paper, Measured]) -> ResultTable:
+def _decoding(sets: Mapping[Paper, Measured]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = [
         (paper.title, name, *per_cent(measured.losses[name]), *per_cent(values))
-        for paper, measured in found.items()
+        for paper, measured in sets.items()
         for name, values in measured.viterbi.items()
     ]
     return ResultTable(
@@ -216,15 +284,15 @@ def _decoding(found: dict[Paper, Measured]) -> ResultTable:
     )
 
 
-def _missing(found: dict[Paper, Measured]) -> ResultTable:
+def _missing(sets: Mapping[Paper, Measured]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = [
         (paper.title, fraction, len(values), *per_cent(values))
-        for paper, measured in found.items()
+        for paper, measured in sets.items()
         for fraction, values in measured.missing.items()
     ]
     lines = {
         paper.title: [(fraction, 100 * float(np.mean(values))) for fraction, values in measured.missing.items()]
-        for paper, measured in found.items()
+        for paper, measured in sets.items()
     }
     return ResultTable(
         f"Figure 2: Hamming loss in per cent with missing training labels, {MISSING_MODEL}",
@@ -235,9 +303,17 @@ def _missing(found: dict[Paper, Measured]) -> ResultTable:
     )
 
 
-def _calibration(found: dict[Paper, Measured]) -> ResultTable:
+def missing_labels_picture(lines: Mapping[str, Sequence[Point]]) -> str:
+    """An SVG of (fraction, loss) points, one line per set."""
+    points = [point for line in lines.values() for point in line]
+    plane = Plane((0.0, 1.3 * max(x for x, _ in points)), (0.0, max(y for _, y in points)))  # room for the names
+    axes = plane.axes("fraction of training labels missing", "Hamming loss, %")
+    return str(named_lines(lines, plane, axes, "Hamming loss over the fraction of missing labels"))
+
+
+def _calibration(sets: Mapping[Paper, Measured]) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
-    for paper, measured in found.items():
+    for paper, measured in sets.items():
         for name in measured.hits:
             confidence, right = np.concatenate(measured.confidences[name]), np.concatenate(measured.hits[name])
             error = calibration_error(confidence, right)
@@ -260,8 +336,3 @@ def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_])
 def per_cent(values: Sequence[float]) -> tuple[float, float | None]:
     """Mean and deviation over folds, times 100."""
     return 100 * float(np.mean(values)), 100 * float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def flat(labels: list[list[str]]) -> NDArray[np.str_]:
-    """The labels of all tokens, one after another."""
-    return np.array([label for row in labels for label in row])

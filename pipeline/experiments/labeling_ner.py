@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import ttest_rel
 
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.priors import TabulatedPrior
@@ -25,17 +24,13 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.folds import Folds, k_fold
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.crf import (
-    MISSING_NOTE,
-    crf_marginals,
-    crf_predictions,
-    has_crf,
-)
-from gramline.pipeline.experiments.fold_trial import Method, Trial
+from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_marginals, crf_predictions, has_crf
+from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, choice_counts, difference
 
 FILE = "conll2002_es/esp.train.first300"
 PAPER = {  # accuracy, precision, recall, F1, three folds
@@ -71,7 +66,7 @@ class Spanish:
         return corpora
 
     def trial(self, n_folds: int) -> Trial:
-        return Trial(self.windows[0].labels, n_folds, 2, METRIC)
+        return Trial(self.windows[0].labels, FoldSpec(n_folds), 2, METRIC)
 
     def sequence_gram(
         self, window: int, c: float, gap: float = 0.0, normalized: bool = True
@@ -109,9 +104,9 @@ def _marginals(corpus: Corpus, folds: Folds, fold: int) -> np.ndarray[tuple[int,
     ]
     for known, asked in (*parts, (training, folds.held_out[fold])):
         train = corpus.select(known).packed()
-        found = crf_marginals(train, corpus.select(asked).packed(like=train), corpus.label_names)
+        marginals = crf_marginals(train, corpus.select(asked).packed(like=train), corpus.label_names)
         rows = indices_of_ranges(starts[asked], corpus.lengths[asked])
-        table[rows] = (1 - PRIOR_SMOOTHING) * found + PRIOR_SMOOTHING / found.shape[1]
+        table[rows] = (1 - PRIOR_SMOOTHING) * marginals + PRIOR_SMOOTHING / marginals.shape[1]
     return table
 
 
@@ -122,17 +117,17 @@ def _paper_table(run: Run, n_folds: int) -> ResultTable:
     run.say(f"the paper's setting, {n_folds} folds")
     methods = {
         "sequence kernel": trial.on_gram(
-            spanish.sequence_gram(0, 1.0, normalized=False), LabelingPerceptron(ROUNDS), [{}], nested=False
+            spanish.sequence_gram(0, 1.0, normalized=False), LabelingPerceptron(ROUNDS), nested=False
         ),
         "sequence kernel, features of window 3": trial.on_gram(
-            spanish.sequence_gram(1, 1.0, normalized=False), LabelingPerceptron(ROUNDS), [{}], nested=False
+            spanish.sequence_gram(1, 1.0, normalized=False), LabelingPerceptron(ROUNDS), nested=False
         ),
         "HM perceptron, window 3": trial.on_corpus(spanish.windows[1], HiddenMarkovPerceptron(ROUNDS)),
     }
     rows: list[tuple[Cell, ...]] = []
     for name, method in methods.items():
-        found = trial.chosen(method)
-        measured = [100 * found.mean(metric) for metric in ("accuracy", "precision", "recall", "f1")]
+        selection = trial.chosen(method)
+        measured = [100 * selection.mean(metric) for metric in ("accuracy", "precision", "recall", "f1")]
         paper = PAPER.get(name) if n_folds == 3 or run.quick else None
         rows.append((name, *measured, *(paper or (None,) * 4)))
     corpus = spanish.windows[0]
@@ -158,16 +153,16 @@ def _further_tables(run: Run) -> list[ResultTable]:
         run.say(f"{len(trial.outer)} folds: {name}")
         methods[name] = make()
     deciding = [method.named(name) for name, method in methods.items() if len(method.outcomes[0]) == len(trial.folds)]
-    methods[BEST] = deciding[0].with_others(*deciding[1:])
+    methods[BEST] = Method.union(deciding)
     for window, name in ((1, CRF), (2, f"{CRF}, window 5")) if has_crf() else ():
         run.say(f"{len(trial.outer)} folds: {name}")
         methods[name] = trial.predicted(spanish.windows[window], crf_predictions)
     rows: list[tuple[Cell, ...]] = []
     for name, method in methods.items():
-        found = trial.chosen(method)
-        scores = [100 * found.mean(metric) for metric in ("hamming_loss", "precision", "recall", "f1", "span_f1")]
+        selection = trial.chosen(method)
+        scores = [100 * selection.mean(metric) for metric in ("hamming_loss", "precision", "recall", "f1", "span_f1")]
         seconds = None if name == BEST else method.seconds
-        rows.append((name, *scores, seconds, trial.said(method, found)))
+        rows.append((name, *scores, seconds, choice_counts(method, selection)))
     table = ResultTable(
         f"What the paper could not try, {len(trial.outer)} folds, in per cent",
         ("method", "error", "precision", "recall", "F1", "entity F1", "s per training", "chosen"),
@@ -189,7 +184,6 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
     """Everything on a kernel; a method is run when it is called."""
     quick = spanish.run.quick
     averaged = LabelingPerceptron(ROUNDS, average=True)
-    plain: list[dict[str, float]] = [{}]
     weights = (2.0,) if quick else (1.0, 2.0)
     ridges = grid({"ridge": (0.1,) if quick else (0.03, 0.1, 0.3), "transition_ridge": (1e3, 1e4, 1e5)})
     zscore = KernelZScoreLabeler(tolerance=1e-4, preconditioner="none", unlabeled="drop")
@@ -203,43 +197,38 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         variance="none",
     )
 
-    def several(*methods: Method) -> Method:
-        return methods[0].with_others(*methods[1:])
-
-    found: dict[str, Callable[[], Method]] = {
-        "sequence kernel, averaged": lambda: trial.on_gram(
-            spanish.sequence_gram(0, 1.0, normalized=False), averaged, plain
-        ),
-        "normalized observations": lambda: several(
-            *(
-                trial.on_gram(spanish.sequence_gram(window, c), averaged, plain, f"window {window} c {c:g}")
+    methods: dict[str, Callable[[], Method]] = {
+        "sequence kernel, averaged": lambda: trial.on_gram(spanish.sequence_gram(0, 1.0, normalized=False), averaged),
+        "normalized observations": lambda: Method.union(
+            [
+                trial.on_gram(spanish.sequence_gram(window, c), averaged, name=f"window {window} c {c:g}")
                 for window in (0, 1)
                 for c in weights
-            )
+            ]
         ),
-        "normalized, gaps": lambda: several(
-            *(
-                trial.on_gram(spanish.sequence_gram(1, c, gap), averaged, plain, f"gap {gap:g} c {c:g}")
+        "normalized, gaps": lambda: Method.union(
+            [
+                trial.on_gram(spanish.sequence_gram(1, c, gap), averaged, name=f"gap {gap:g} c {c:g}")
                 for gap in ((0.5,) if quick else (0.2, 0.5))
                 for c in weights[-1:]
-            )
+            ]
         ),
         "kernel Z-score, sequence kernel": lambda: trial.on_gram(spanish.sequence_gram(1, 2.0), zscore, ridges),
         "kernel Z-score, Polynomial(2)": lambda: trial.on_gram(spanish.position_gram(1.0), zscore, ridges),
-        "dual HM perceptron, sequence kernel": lambda: trial.on_gram(spanish.sequence_gram(1, 2.0), chains, plain),
-        "dual HM perceptron, Polynomial(2)": lambda: several(
-            *(
-                trial.on_gram(spanish.position_gram(scale), chains, plain, f"scale {scale:g}")
+        "dual HM perceptron, sequence kernel": lambda: trial.on_gram(spanish.sequence_gram(1, 2.0), chains),
+        "dual HM perceptron, Polynomial(2)": lambda: Method.union(
+            [
+                trial.on_gram(spanish.position_gram(scale), chains, name=f"scale {scale:g}")
                 for scale in ((10.0,) if quick else (5.0, 10.0, 20.0))
-            )
+            ]
         ),
         "Gaussian process, Polynomial(2)": lambda: trial.on_gram(
             spanish.position_gram(1.0), process, [{"scale": 10.0}], nested=False
         ),
     }
     if has_crf():
-        found["CRF marginals as prior"] = lambda: trial.by_fold(spanish.with_marginals)
-    return found
+        methods["CRF marginals as prior"] = lambda: trial.by_fold(spanish.with_marginals)
+    return methods
 
 
 def _against_crf(trial: Trial, methods: Mapping[str, Method]) -> ResultTable:
@@ -252,13 +241,12 @@ def _against_crf(trial: Trial, methods: Mapping[str, Method]) -> ResultTable:
         other = trial.chosen(method)
         cells: list[Cell] = [f"best - {name}"]
         for metric in ("hamming_loss", "f1", "span_f1"):
-            left, right = np.array(best.values[metric]), np.array(other.values[metric])
-            is_constant = np.ptp(left - right) == 0
-            cells += [100 * float((left - right).mean()), None if is_constant else float(ttest_rel(left, right).pvalue)]
+            mean, p = difference(best, other, metric)
+            cells += [100 * mean, p]
         rows.append(tuple(cells))
     return ResultTable(
         "The best kernel learner against the CRF, difference in per cent",
         ("methods", "error", "p", "F1", "p", "entity F1", "p"),
         tuple(rows),
-        ("p: two-sided paired t-test over the folds, which share training sentences: read it as a hint",),
+        (HINT,),
     )

@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from scipy.stats import ttest_rel
-
 from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.sequences.labeling import SequenceLabeling
@@ -23,11 +20,10 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conllu import read_conllu
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.crossval.fold_spec import FoldSpec, joined
-from gramline.pipeline.crossval.folds import Folds
-from gramline.pipeline.crossval.nested import NestedSelection, select_nested
-from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate
-from gramline.pipeline.experiments.base import ResultTable, Run
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.nested import NestedSelection
+from gramline.pipeline.experiments.base import Cell, ResultTable, Run
+from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, difference
 
 OBSERVATION = Polynomial(degree=2, normalized=True)
 WEIGHTS = (1.0, 2.0, 4.0)  # c
@@ -36,21 +32,19 @@ KERNELS: dict[str, tuple[str, Callable[..., PositionLabeling]]] = {  # name: kin
     "gappy sequence": ("sequences", partial(SequenceLabeling, gap=0.5, observation=OBSERVATION)),
     "tree": ("trees", partial(TreeLabeling, observation=OBSERVATION)),
 }
+METRICS = ("accuracy", "f1")
 ROUNDS = 10
 SALESLOG_SENTENCES = 184  # as many as the paper's corpus had
 
 
 @dataclass(frozen=True)
-class Task:
+class SentenceTask:
     """Sentences as sequences and as trees, with labels."""
 
     name: str
     sequences: Corpus
     trees: Corpus
     dummy: str | None  # the label that F1 leaves out
-
-    def corpus(self, kind: str) -> Corpus:
-        return self.trees if kind == "trees" else self.sequences
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class Treebank:
     label: str
     dummy: str | None = None
 
-    def task(self, run: Run) -> Task:
+    def task(self, run: Run) -> SentenceTask:
         # An entity is easier to see with the part of speech; a part of speech must not be seen.
         observed = ("FORM",) if self.label == "UPOS" else ("FORM", "UPOS")
         sequences, trees = (
@@ -71,7 +65,7 @@ class Treebank:
             for kind in ("sequences", "trees")
         )
         first = range(self.sentences)
-        return Task(f"{self.title} {self.label}", sequences.select(first), trees.select(first), self.dummy)
+        return SentenceTask(f"{self.title} {self.label}", sequences.select(first), trees.select(first), self.dummy)
 
 
 TREEBANKS = (
@@ -83,28 +77,30 @@ TREEBANKS = (
 
 def labeling_usage(run: Run) -> Sequence[ResultTable]:
     """Accuracy and F1 of each kernel on each task, and whether the tree kernel differs from the sequence kernel."""
-    rows: list[tuple[str | float | None, ...]] = []
-    differences: list[tuple[str | float | None, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
+    differences: list[tuple[Cell, ...]] = []
     missing = [bank.file for bank in TREEBANKS if not (run.data / bank.file).is_file()]
     for task in _tasks(run):
         run.say(f"{task.name}: {len(task.trees):,} sentences, {task.trees.n_positions:,} nodes")
-        spec = FoldSpec(2 if run.quick else 5, run.seed)
-        outer = spec.make(task.trees.labels)
-        baseline = cross_validate(
-            HiddenMarkovPerceptron(rounds=ROUNDS, average=True),
-            task.sequences,
-            task.sequences.labels,
-            outer,
-            dummy=task.dummy,
+        trial = Trial(
+            task.trees.labels,
+            FoldSpec(2 if run.quick else 5, run.seed),
+            2 if run.quick else 3,
+            "accuracy",
+            task.dummy,
         )
-        rows.append((task.name, "HM perceptron", *_spread(baseline), ""))
-        found = {name: _selected(run, task, name, spec, outer) for name in KERNELS}
-        for name, selection in found.items():
-            weights = " ".join(f"{_weights(run)[setting]:g}" for setting in selection.chosen)
-            spread = [(selection.mean(metric), selection.deviation(metric)) for metric in ("accuracy", "f1")]
-            rows.append((task.name, name, *spread[0], *spread[1], weights))
+        baseline = trial.on_corpus(task.sequences, HiddenMarkovPerceptron(rounds=ROUNDS, average=True))
+        rows.append((task.name, "HM perceptron", *_scores(trial.chosen(baseline)), ""))
+        selections = {}
+        for name in KERNELS:
+            method = _kernel_method(run, task, name, trial)
+            selections[name] = trial.chosen(method)
+            weights = " ".join(method.settings[setting] for setting in selections[name].chosen)
+            rows.append((task.name, name, *_scores(selections[name]), weights))
         for other in ("sequence", "gappy sequence"):
-            differences.append((task.name, f"tree - {other}", *_difference(found["tree"], found[other])))
+            pair = selections["tree"], selections[other]
+            cells = [cell for metric in METRICS for cell in difference(*pair, metric)]
+            differences.append((task.name, f"tree - {other}", *cells))
     notes = [
         "the paper's corpus is not published: saleslog is generated, and its labels hang on a distant verb by design",
         "EWT: 300 sentences of English, GSD: 200 of Japanese; HM perceptron: hidden Markov perceptron, no kernel",
@@ -124,54 +120,31 @@ def labeling_usage(run: Run) -> Sequence[ResultTable]:
             "Differences over the folds",
             ("task", "kernels", "accuracy", "p", "F1", "F1 p"),
             tuple(differences),
-            ("p: two-sided paired t-test over the folds, which share training sentences: read it as a hint",),
+            (HINT,),
         ),
     ]
 
 
-def _tasks(run: Run) -> Iterator[Task]:
+def _tasks(run: Run) -> Iterator[SentenceTask]:
     n = 100 if run.quick else SALESLOG_SENTENCES
     sequences, trees = (generate_saleslog(n, run.seed, kind, features="words") for kind in ("sequences", "trees"))
-    yield Task("saleslog", sequences, trees, "O")
+    yield SentenceTask("saleslog", sequences, trees, "O")
     for bank in () if run.quick else TREEBANKS:
         if (run.data / bank.file).is_file():
             yield bank.task(run)
 
 
-def _weights(run: Run) -> tuple[float, ...]:
-    return WEIGHTS[:2] if run.quick else WEIGHTS
-
-
-def _selected(run: Run, task: Task, name: str, spec: FoldSpec, outer: Folds) -> NestedSelection:
-    """Every c on all folds, outer and inner, from one Gram matrix each; then the choice per outer fold."""
+def _kernel_method(run: Run, task: SentenceTask, name: str, trial: Trial) -> Method:
+    """The perceptron with every c, each from one Gram matrix for all folds."""
     kind, make = KERNELS[name]
-    corpus = task.corpus(kind)
-    inner = spec.inner(outer, 2 if run.quick else 3, corpus.labels)
-    folds = joined(outer, inner)
+    corpus = task.trees if kind == "trees" else task.sequences
     learner = LabelingPerceptron(rounds=ROUNDS, average=True)
-    outcomes = []
-    for c in _weights(run):
-        gram = DenseGram.of(make(c=c), corpus)
-        done = cross_validate(learner, gram, corpus.labels, folds, dummy=task.dummy)
-        outcomes.append(done.outcomes[0])
-    settings = [{"c": c} for c in _weights(run)]
-    cut = len(outer)
-    tested, choosing = (
-        assembled(settings, part, corpus.labels, [row[chosen] for row in outcomes], dummy=task.dummy)
-        for part, chosen in ((outer, slice(cut)), (inner, slice(cut, None)))
+    weights = WEIGHTS[:2] if run.quick else WEIGHTS
+    return Method.union(
+        [trial.on_gram(partial(DenseGram.of, make(c=c), corpus), learner, name=f"{c:g}") for c in weights]
     )
-    return select_nested(tested, choosing)
 
 
-def _spread(result: CrossValidation) -> tuple[float, ...]:
-    values = [result.table(metric)[0] for metric in ("accuracy", "f1")]
-    return tuple(float(number) for row in values for number in (row.mean(), row.std(ddof=1)))
-
-
-def _difference(one: NestedSelection, other: NestedSelection) -> tuple[float | None, ...]:
-    found: list[float | None] = []
-    for metric in ("accuracy", "f1"):
-        left, right = np.array(one.values[metric]), np.array(other.values[metric])
-        is_constant = np.ptp(left - right) == 0
-        found += [float((left - right).mean()), None if is_constant else float(ttest_rel(left, right).pvalue)]
-    return tuple(found)
+def _scores(selection: NestedSelection) -> list[float]:
+    """Mean and deviation over the folds, of accuracy and F1."""
+    return [value for metric in METRICS for value in (selection.mean(metric), selection.deviation(metric))]

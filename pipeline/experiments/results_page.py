@@ -1,4 +1,4 @@
-"""Saved experiments as Markdown: a page of all of them, or single tables between two marks of another page.
+"""Saved experiments as pages: one of HTML, one of Markdown, or single tables between two marks of another page.
 
 A mark is a line `<!-- results: NAME NUMBER -->`; what stands between it and `<!-- end -->` belongs to the command.
 """
@@ -12,14 +12,30 @@ from pathlib import Path
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import ResultTable
 from gramline.pipeline.experiments.record import ExperimentRecord
+from gramline.pipeline.files import write_whole
+from gramline.pipeline.reporting.page import render
 
 MARKED = re.compile(r"(<!-- results: ([a-z-]+) (\d+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 120
+TITLE = "The papers' experiments, paper and measured side by side"
+SUBTITLE = "Every number is computed in the run; differences of protocol stand below each table."
 BEGINNING = """# Results
 
 This page is written by `gramline reproduce` from the runs saved in [{folder}]({folder}); a test compares the two. Every
 number is computed in the run; what is drawn follows from the seed. Times are of a machine that had other work to do.
 """
+
+
+def write_experiment_report(records: Sequence[ExperimentRecord], target: Path) -> None:
+    """One self-contained page of all of them."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, experiment_page(records))
+
+
+def experiment_page(records: Sequence[ExperimentRecord]) -> str:
+    """The whole page; opens from a file, loads nothing."""
+    sections = {record.name: record.name for record in records}
+    return render("experiments.html", title=TITLE, subtitle=SUBTITLE, sections=sections, records=records)
 
 
 def update_page(path: Path, records: Sequence[ExperimentRecord], pictures: str) -> None:
@@ -32,13 +48,13 @@ def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -
     """What `update_page` makes of a page; `pictures` is the folder of the saved runs as seen from there."""
     if not MARKED.search(before):
         return whole_page(records, pictures)
-    found = {record.name: record for record in records}
+    by_name = {record.name: record for record in records}
 
     def replaced(match: re.Match[str]) -> str:
         begin, name, number, end = match.groups()
-        if name not in found:
+        if name not in by_name:
             return match.group()
-        tables = found[name].tables
+        tables = by_name[name].tables
         if not 1 <= int(number) <= len(tables):
             raise InputError(f"the page asks for table {number} of {name}, which has {len(tables)}")
         table = tables[int(number) - 1]

@@ -12,15 +12,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from math import isqrt
+from math import isqrt, log2
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.scale_figure import growth_picture
 from gramline.pipeline.experiments.scale_size import CHECKED_TILES, FOLDS, KERNEL, ROUNDS, SizeResult, SizeSettings
+from gramline.pipeline.reporting.charts import Plane, named_lines
 
 LARGEST = 100_000
 SIZES = 4
@@ -51,12 +51,12 @@ def scale(run: Run) -> Sequence[ResultTable]:
 
 def fitting(free_bytes: int) -> int:
     """The largest number of positions whose tiles fit into a free disk, up to LARGEST; a round one."""
-    found = min(LARGEST, isqrt(max(0, int((free_bytes - LEFT_FREE) / STORED_PER_CELL))))
-    if found < 1000:
+    n_positions = min(LARGEST, isqrt(max(0, int((free_bytes - LEFT_FREE) / STORED_PER_CELL))))
+    if n_positions < 1000:
         raise InputError(
             f"{free_bytes / 1e9:.1f} GB of disk are free; name a folder with at least {LEFT_FREE / 1e9 + 1:.0f} GB"
         )
-    return found - found % 1000
+    return n_positions - n_positions % 1000
 
 
 def measured(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
@@ -65,15 +65,13 @@ def measured(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        told = []
+        last = "no word of why"
         for line in process.stderr:
-            told.append(line.rstrip("\n"))
-            say(told[-1])
+            last = line.rstrip("\n")
+            say(last)
         answer = process.stdout.read()
     if process.returncode:
-        raise RunError(
-            f"the run of {settings.n_positions:,} positions failed: {told[-1] if told else 'no word of why'}"
-        )
+        raise RunError(f"the run of {settings.n_positions:,} positions failed: {last}")
     return SizeResult(**json.loads(answer))
 
 
@@ -115,10 +113,11 @@ def _table(results: Sequence[SizeResult], remark: str) -> ResultTable:
 def _growth(results: Sequence[SizeResult]) -> ResultTable:
     """Processor time and memory from size to size, and the power of N that fits them."""
     sizes = [size.n_positions for size in results]
-    lines = {f"{stage}, processor s": [size.busy[stage] for size in results] for stage in GROWING}
-    lines["million kernel values computed"] = [size.cells / 1e6 for size in results]
-    memory = {f"peak of the {part}, MB": [size.peaks[part] / 1e6 for size in results] for part in results[0].peaks}
-    rows: list[tuple[Cell, ...]] = [(name, *values, _power(sizes, values)) for name, values in (lines | memory).items()]
+    measures = {f"{stage}, processor s": [size.busy[stage] for size in results] for stage in GROWING}
+    measures["million kernel values computed"] = [size.cells / 1e6 for size in results]
+    for part in results[0].peaks:
+        measures[f"peak of the {part}, MB"] = [size.peaks[part] / 1e6 for size in results]
+    rows: list[tuple[Cell, ...]] = [(name, *values, _power(sizes, values)) for name, values in measures.items()]
     return ResultTable(
         "How time and memory grow",
         ("measure", *(f"{size:,}" for size in sizes), "power of N"),
@@ -127,7 +126,7 @@ def _growth(results: Sequence[SizeResult]) -> ResultTable:
             "processor time of all workers and the client, which other work on the machine hardly changes",
             "power of N: slope of the measure over the positions, both as logarithms; the matrix has 2",
         ),
-        picture=growth_picture(sizes, _first_is_one(lines | memory)),
+        picture=growth_picture(sizes, measures),
     )
 
 
@@ -135,5 +134,14 @@ def _power(sizes: Sequence[int], values: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
 
 
-def _first_is_one(lines: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    return {name: [max(value, 1e-9) / max(values[0], 1e-9) for value in values] for name, values in lines.items()}
+def growth_picture(sizes: Sequence[int], measures: Mapping[str, Sequence[float]]) -> str:
+    """An SVG of log2 of every measure over log2 of the positions, both against the first size."""
+    across = [log2(size / sizes[0]) for size in sizes]
+    up = {
+        name: [log2(max(value, 1e-9) / max(values[0], 1e-9)) for value in values] for name, values in measures.items()
+    }
+    lowest, highest = min(map(min, up.values())), max(map(max, up.values()))
+    plane = Plane((0.0, across[-1] * 1.6), (min(0.0, lowest), max(2 * across[-1], highest)))  # room for the names
+    axes = plane.axes("doublings of the positions", "doublings of the measure", whole_x=True)
+    lines = {name: list(zip(across, values, strict=True)) for name, values in up.items()}
+    return str(named_lines(lines, plane, axes, "growth of time and memory with the number of positions"))

@@ -1,17 +1,21 @@
 """One size of the scale run, in a process of its own: plan, build, verify, train, cross-validate, report.
 
 `python -m gramline.pipeline.experiments.scale_size SETTINGS` (JSON) writes what it measured to stdout as JSON.
+Scheduler and workers are processes of their own, so that the memory of each can be told apart.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import resource
+import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter, process_time
+from time import monotonic, perf_counter, process_time, sleep
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,11 +31,11 @@ from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
-from gramline.pipeline.errors import RunError
+from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.experiments.process_memory import peak_bytes
-from gramline.pipeline.experiments.scale_cluster import own_processes
+from gramline.pipeline.executors.worker_settings import ONE_THREAD
 from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
@@ -42,6 +46,9 @@ KERNEL = SequenceLabeling(c=1.0, observation=Polynomial(degree=2, normalized=Tru
 ROUNDS, FOLDS, CHECKED_TILES = 3, 5, 50
 RIDGE = 10.0
 WARM_ROWS = 64  # longer than any sentence
+PATIENCE = 120.0  # seconds for all processes to start, on a busy machine
+LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+STATUS = Path("/proc/self/status")
 T = TypeVar("T")
 
 
@@ -75,7 +82,7 @@ class SizeResult:
     at_rest: dict[str, int]  # peaks before the build
 
 
-def corpus_of(n_positions: int, seed: int) -> Corpus:
+def sales_corpus(n_positions: int, seed: int) -> Corpus:
     """The first sales-log sentences of a seed that hold at most so many positions."""
     sentences = n_positions // 20 + 1  # they hold 29 on average
     corpus = generate_saleslog(sentences, seed, features="words")
@@ -109,7 +116,7 @@ class Stopwatch:
 def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
     """Every stage of one size; the store stays in the folder."""
     folder, watch = Path(settings.folder), Stopwatch(say)
-    corpus = corpus_of(settings.n_positions, settings.seed)
+    corpus = sales_corpus(settings.n_positions, settings.seed)
     path = folder / "gram.zarr"
 
     def planned() -> TileStore:
@@ -158,7 +165,7 @@ def _zscore() -> KernelZScoreLabeler:
 
 def _warm_up(folder: Path, executor: DaskExecutor) -> None:
     """A matrix of a few tiles first: every process loads its program, which no size should pay for."""
-    corpus = corpus_of(4 * WARM_ROWS, seed=1)
+    corpus = sales_corpus(4 * WARM_ROWS, seed=1)
     store = create_or_open(KERNEL, corpus, folder / "warm.zarr", StoreChoices(dtype="float32", block_rows=WARM_ROWS))
     compute_missing(store, executor)
     gram = StoredGram(store)
@@ -196,6 +203,50 @@ def _peaks(executor: DaskExecutor) -> dict[str, int]:
         "scheduler": int(client.run_on_scheduler(peak_bytes)),
         "client": peak_bytes(),
     }
+
+
+def peak_bytes() -> int:
+    """The largest resident size of this process so far; of the program it is now, not of the one that started it."""
+    if STATUS.is_file():
+        for line in STATUS.read_text("ascii", "replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used if sys.platform == "darwin" else 1024 * used
+
+
+@contextmanager
+def own_processes(folder: Path, workers: int, memory_limit: int) -> Iterator[DaskExecutor]:
+    """Scheduler and workers of one thread on loopback, on free ports; they end with the block."""
+    address_file = folder / "scheduler.json"
+    processes = [_started(folder, "scheduler", "--port", "0", "--scheduler-file", str(address_file))]
+    try:
+        address = _address(address_file, processes[0])
+        limits = ("--nworkers", str(workers), "--nthreads", "1", "--memory-limit", str(memory_limit))
+        processes.append(_started(folder, "worker", address, *limits, "--local-directory", str(folder)))
+        with connect(address) as client:
+            client.wait_for_workers(workers, timeout=PATIENCE)
+            yield DaskExecutor(client)
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()
+
+
+def _started(folder: Path, part: str, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", f"distributed.cli.dask_{part}", *arguments, *LOOPBACK]
+    with (folder / f"{part}.log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | ONE_THREAD)
+
+
+def _address(path: Path, scheduler: subprocess.Popen[bytes]) -> str:
+    deadline = monotonic() + PATIENCE
+    while monotonic() < deadline and scheduler.poll() is None:
+        try:
+            return str(json.loads(path.read_text("utf-8"))["address"])
+        except (OSError, ValueError):
+            sleep(0.1)
+    raise ClusterError(f"the Dask scheduler did not start; {path.with_name('scheduler.log')} says why")
 
 
 def main() -> None:

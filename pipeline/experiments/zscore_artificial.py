@@ -7,18 +7,19 @@ paths. Every repetition draws a new model and new sequences.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.packing import Packed
-from gramline.learners.chains.labeler import ChainLabeler
+from gramline.kernels.packing import Features, Packed, PackedSequences, Vocabulary
+from gramline.learners.arrays import Codes, Floats
+from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
-from gramline.pipeline.experiments.hidden_markov_model import HiddenMarkovModel
 
 FIGURE_SIZES = (5, 10, 20, 50, 100, 200)
 TABLE_SYMBOLS = (3, 5, 7, 9, 11)
@@ -28,7 +29,7 @@ RIDGE = 1e-3
 N_PATHS = 100
 UNKNOWN = "the paper's own numbers for this are not known here, so there is no column of them"
 
-LEARNERS: dict[str, ChainLabeler] = {
+LEARNERS: dict[str, ZScoreLabeler | HiddenMarkovPerceptron] = {
     "Z-score": ZScoreLabeler(RIDGE),
     "Z-score, Hamming": ZScoreLabeler(RIDGE, loss="hamming"),
     "HM perceptron": HiddenMarkovPerceptron(10),
@@ -54,8 +55,8 @@ def _figure(run: Run) -> ResultTable:
         for number, size in enumerate(sizes):
             errors[:, number, repetition] = _figure_errors(model, train.structures(0, size), test)
     rows: list[tuple[Cell, ...]] = []
-    for method, found in zip(methods, errors, strict=True):
-        rows.append((method, *(100 * found.mean(axis=1)).tolist(), max(_percent(row)[1] for row in found)))
+    for method, by_size in zip(methods, errors, strict=True):
+        rows.append((method, *(100 * by_size.mean(axis=1)).tolist(), max(_percent(row)[1] for row in by_size)))
     return ResultTable(
         f"Figure 1: error %, 3 states, 4 symbols, length 10, {N_TEST} test sequences, {repetitions} repetitions",
         ("method", *(f"{size} train" for size in sizes), "+- at most"),
@@ -71,10 +72,10 @@ def _figure(run: Run) -> ResultTable:
 
 def _figure_errors(model: HiddenMarkovModel, train: Packed, test: Packed) -> list[float]:
     """Test errors in the order of the methods."""
-    found = [_wrong(learner.fresh().fit(train).predict(test), test) for learner in LEARNERS.values()]  # type: ignore[attr-defined]
+    errors = [_wrong(learner.fresh().fit(train).predict(test), test) for learner in LEARNERS.values()]
     if has_crf():
-        found.append(_wrong(crf_predictions(train, test), test))
-    return found + [
+        errors.append(_wrong(crf_predictions(train, test), test))
+    return errors + [
         float((hmm.decode(test) != test.labels).mean()) for hmm in (HiddenMarkovModel.counted(train), model)
     ]
 
@@ -84,13 +85,13 @@ def _table(run: Run) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
     for n_symbols in symbols:
         run.say(f"table 1: {n_symbols} symbols")
-        found = np.empty((6, repetitions))
+        measured = np.empty((6, repetitions))
         for repetition in range(repetitions):
             rng = np.random.default_rng([run.seed, 2, n_symbols, repetition])
             model = HiddenMarkovModel.random(2, n_symbols, rng)
-            found[:, repetition] = _exact_and_sampled(model.draw(50, 100, rng), model.draw(N_TEST, 100, rng))
-        exact, sampled = _percent(found[0]), _percent(found[1])
-        rows.append((n_symbols, *exact, *sampled, *found[2:].mean(axis=1).tolist()))
+            measured[:, repetition] = _exact_and_sampled(model.draw(50, 100, rng), model.draw(N_TEST, 100, rng))
+        exact, sampled = _percent(measured[0]), _percent(measured[1])
+        rows.append((n_symbols, *exact, *sampled, *measured[2:].mean(axis=1).tolist()))
     return ResultTable(
         f"Table 1: 2 states, length 100, 50 training and {N_TEST} test sequences, {repetitions} repetitions",
         (
@@ -126,7 +127,7 @@ def _exact_and_sampled(train: Packed, test: Packed) -> list[float]:
     return [*errors, float(np.linalg.norm(exact - sampled)), models[1].z_ / models[0].z_, *seconds]
 
 
-def _unit(model: ZScoreLabeler) -> NDArray[np.float64]:
+def _unit(model: ZScoreLabeler) -> Floats:
     theta = np.concatenate([model.emission_.ravel(), model.transition_.ravel()])
     return np.asarray(theta / np.linalg.norm(theta))
 
@@ -136,6 +137,78 @@ def _wrong(predicted: Sequence[Sequence[str]], test: Packed) -> float:
     return float((names != np.array(test.vocabulary.labels)[test.labels]).mean())
 
 
-def _percent(errors: NDArray[np.float64]) -> tuple[float, float]:
+def _percent(errors: Floats) -> tuple[float, float]:
     """Mean and its standard error, in percent."""
     return 100 * float(errors.mean()), 100 * float(errors.std(ddof=1) / np.sqrt(len(errors)))
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenMarkovModel:
+    """P(y_1) P(x_1 | y_1) prod_k P(y_k | y_{k-1}) P(x_k | y_k)."""
+
+    initial: Floats  # shape (n_states,)
+    transition: Floats  # shape (n_states, n_states)
+    emission: Floats  # shape (n_states, n_symbols)
+
+    @classmethod
+    def random(cls, n_states: int, n_symbols: int, rng: np.random.Generator) -> HiddenMarkovModel:
+        """Every distribution drawn evenly from all there are (a flat Dirichlet)."""
+        return cls(
+            rng.dirichlet(np.ones(n_states)),
+            rng.dirichlet(np.ones(n_states), size=n_states),
+            rng.dirichlet(np.ones(n_symbols), size=n_states),
+        )
+
+    @classmethod
+    def counted(cls, packed: Packed) -> HiddenMarkovModel:
+        """From the frequencies in labeled sequences, one added to every count."""
+        n_states, n_symbols = len(packed.vocabulary.labels), len(packed.vocabulary.features)
+        first = np.zeros(packed.n_positions, bool)
+        first[packed.starts[:-1]] = True
+        inner = np.flatnonzero(~first)
+        initial = np.ones(n_states)
+        np.add.at(initial, packed.labels[first], 1.0)
+        transition = np.ones((n_states, n_states))
+        np.add.at(transition, (packed.labels[inner - 1], packed.labels[inner]), 1.0)
+        emission = np.ones((n_states, n_symbols))
+        np.add.at(emission, (packed.labels, packed.symbols), 1.0)
+        return cls(
+            initial / initial.sum(),
+            transition / transition.sum(axis=1, keepdims=True),
+            emission / emission.sum(axis=1, keepdims=True),
+        )
+
+    def draw(self, n_sequences: int, length: int, rng: np.random.Generator) -> PackedSequences:
+        """Labeled sequences; the feature of a position is its symbol."""
+        states = np.empty((n_sequences, length), np.int32)
+        symbols = np.empty((n_sequences, length), np.int32)
+        for k in range(length):
+            chances = np.tile(self.initial, (n_sequences, 1)) if k == 0 else self.transition[states[:, k - 1]]
+            states[:, k] = _drawn(chances, rng)
+            symbols[:, k] = _drawn(self.emission[states[:, k]], rng)
+        n = n_sequences * length
+        vocabulary = Vocabulary(
+            features=tuple(f"x{symbol}" for symbol in range(self.emission.shape[1])),
+            labels=tuple(f"y{state}" for state in range(len(self.initial))),
+        )
+        return PackedSequences(
+            starts=np.arange(0, n + 1, length, dtype=np.int64),
+            symbols=symbols.ravel(),
+            features=Features(np.arange(n + 1, dtype=np.int64), symbols.ravel(), None),
+            labels=states.ravel(),
+            vocabulary=vocabulary,
+        )
+
+    def decode(self, packed: Packed) -> Codes:
+        """The likeliest state of every position, along the likeliest path of its sequence."""
+        scores = np.log(self.emission.T)[packed.symbols]
+        scores[packed.starts[:-1]] += np.log(self.initial)
+        return viterbi(scores, np.log(self.transition), packed.starts)[0]
+
+
+def _drawn(chances: Floats, rng: np.random.Generator) -> NDArray[np.int32]:
+    """One index per row, drawn with the probabilities of the row."""
+    reached = np.cumsum(chances, axis=1)
+    levels = rng.random(len(chances)) * reached[:, -1]
+    drawn = (levels[:, None] >= reached).sum(axis=1)
+    return np.asarray(np.minimum(drawn, chances.shape[1] - 1), np.int32)

@@ -5,10 +5,9 @@ Ridges are chosen by inner folds inside the training part of each fold, never by
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,11 @@ from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.fold_spec import FoldSpec
-from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.grid import grid
-from gramline.pipeline.crossval.nested import select_nested
-from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
-from gramline.pipeline.crossval.validate import CrossValidation, assembled, cross_validate
+from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
+from gramline.pipeline.experiments.fold_trial import Method, Trial, choice_counts
 
 FILE = "conll2002_es/esp.train.first300"
 FEATURES = {"S1": "words", "S2": "spelling"}
@@ -45,20 +42,6 @@ RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 TRANSITION_RIDGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 KERNEL_RIDGES = (0.001, 0.003, 0.01, 0.03, 0.1)
 INNER_FOLDS = 3
-Settings = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Means over the folds, and what was chosen on each."""
-
-    error: float
-    f1: float
-    chosen: str = ""
-
-    @classmethod
-    def of(cls, found: CrossValidation) -> Outcome:
-        return cls(float(found.table("hamming_loss").mean()), float(found.table("span_f1").mean()))
 
 
 def zscore_ner(run: Run) -> Sequence[ResultTable]:
@@ -68,20 +51,23 @@ def zscore_ner(run: Run) -> Sequence[ResultTable]:
         corpus = read_conll(run.file(FILE), features=features)
         if run.quick:
             corpus = corpus.select(range(min(30, len(corpus))))
-        trial = Trial(corpus, run, set_name)
+        entities = Entities(corpus, run.quick)
         rows: list[tuple[Cell, ...]] = []
-        for name, method in METHODS.items():
+        for name, make in METHODS.items():
             run.say(f"{set_name}: {name}")
-            outcome = method(trial)
-            if outcome is not None:
+            method = make(entities)
+            if method is not None:
+                selection = entities.trial.chosen(method)
+                scores = [100 * selection.mean(metric) for metric in ("hamming_loss", "span_f1")]
                 paper = PAPER.get(name, {}).get(set_name)
-                rows.append((name, 100 * outcome.error, 100 * outcome.f1, paper, outcome.chosen))
-        tables.append(_table(set_name, features, trial, tuple(rows)))
+                rows.append((name, *scores, paper, choice_counts(method, selection)))
+        tables.append(_table(set_name, features, entities, tuple(rows)))
     return tables
 
 
-def _table(set_name: str, features: str, trial: Trial, rows: tuple[tuple[Cell, ...], ...]) -> ResultTable:
-    corpus, n_folds = trial.corpus, len(trial.outer)
+def _table(set_name: str, features: str, entities: Entities, rows: tuple[tuple[Cell, ...], ...]) -> ResultTable:
+    corpus, n_folds = entities.corpus, len(entities.trial.outer)
+    n_inner = len(entities.trial.inner) // n_folds
     n_features = len(corpus.packed().vocabulary.features)
     return ResultTable(
         f"{set_name} ({features}, {n_features:,} features): {len(corpus)} sentences, {corpus.n_positions:,} tokens",
@@ -89,98 +75,62 @@ def _table(set_name: str, features: str, trial: Trial, rows: tuple[tuple[Cell, .
         rows,
         (
             f"{n_folds} folds in the order of the file; error: wrong tokens, F1: named entities, means over the folds",
-            f"ridges (emissions/transitions): chosen by {len(trial.inner) // n_folds} folds inside each training part",
+            f"ridges (emissions/transitions): chosen by {n_inner} folds inside each training part",
             f"the features are our own set {features!r}, so paper and measured errors are not of the same features",
             *(() if has_crf() else (MISSING_NOTE,)),
         ),
     )
 
 
-class Trial:
-    """One feature set with its folds."""
+class Entities:
+    """The sentences with one feature set, and their folds."""
 
-    def __init__(self, corpus: Corpus, run: Run, name: str) -> None:
+    def __init__(self, corpus: Corpus, quick: bool) -> None:
         self.corpus = corpus
-        self.run = run
-        self.name = name
-        self.labels = corpus.labels
-        spec = FoldSpec(3 if run.quick else 5)
-        self.outer = spec.make(self.labels)
-        self.inner = spec.inner(self.outer, 2 if run.quick else INNER_FOLDS, self.labels)
+        self.quick = quick
+        self.trial = Trial(corpus.labels, FoldSpec(3 if quick else 5), 2 if quick else INNER_FOLDS, "hamming_loss")
 
-    def explicit(self, loss: Loss, transition_ridges: Sequence[float | None]) -> Outcome:
+    def explicit(self, loss: Loss, transition_ridges: Sequence[float | None]) -> Method:
         """The Z-score on the features, its ridges chosen inside each training part."""
-        settings = grid({"loss": (loss,), "ridge": self._ridges, "transition_ridge": transition_ridges})
-        chosen = [self._explicit_settings.index(setting) for setting in settings]
-        outer, inner = (
-            assembled(settings, folds, self.labels, [outcomes[k] for k in chosen])
-            for folds, outcomes in zip((self.outer, self.inner), self._explicit_outcomes, strict=True)
-        )
-        return self._chosen(settings, outer, inner)
-
-    @property
-    def _ridges(self) -> tuple[float, ...]:
-        return RIDGES[3:5] if self.run.quick else RIDGES
+        settings, every = self._explicit
+        wanted = [
+            k
+            for k, setting in enumerate(settings)
+            if setting["loss"] == loss and setting["transition_ridge"] in transition_ridges
+        ]
+        names = tuple(_ridges(settings[k]) for k in wanted)
+        return Method(names, tuple(every.outcomes[k] for k in wanted), every.seconds)
 
     @cached_property
-    def _explicit_settings(self) -> list[dict[str, Any]]:
-        return grid(
-            {"loss": ("none", "hamming"), "ridge": self._ridges, "transition_ridge": (None, *TRANSITION_RIDGES)}
-        )
-
-    @cached_property
-    def _explicit_outcomes(self) -> tuple[list[list[HeldOut]], list[list[HeldOut]]]:
-        """Predictions of every setting on the outer and on the inner folds; one solve per fold and ridge."""
-        return self._fit_many(self.outer), self._fit_many(self.inner)
-
-    def _fit_many(self, folds: Folds) -> list[list[HeldOut]]:
-        outcomes: list[list[HeldOut]] = [[] for _ in self._explicit_settings]
+    def _explicit(self) -> tuple[list[dict[str, Any]], Method]:
+        """Predictions with every setting on all folds; one solve per fold and ridge."""
+        ridges = RIDGES[3:5] if self.quick else RIDGES
+        settings = grid({"loss": ("none", "hamming"), "ridge": ridges, "transition_ridge": (None, *TRANSITION_RIDGES)})
+        begin, folds = perf_counter(), self.trial.folds
+        outcomes: list[list[HeldOut]] = [[] for _ in settings]
         for fold in range(len(folds)):
             train = self.corpus.select(folds.training(fold)).packed()
             test = self.corpus.select(folds.held_out[fold]).without_labels().packed(like=train)
-            learners = [ZScoreLabeler(tolerance=1e-5, **setting) for setting in self._explicit_settings]
+            learners = [ZScoreLabeler(tolerance=1e-5, **setting) for setting in settings]
             ZScoreLabeler.fit_many(learners, train)
-            for found, learner in zip(outcomes, learners, strict=True):
-                found.append(HeldOut(learner.predict(test)))
-        return outcomes
+            for row, learner in zip(outcomes, learners, strict=True):
+                row.append(HeldOut(learner.predict(test)))
+        seconds = (perf_counter() - begin) / (len(folds) * len(settings))
+        return settings, Method(tuple(map(_ridges, settings)), tuple(map(tuple, outcomes)), seconds)
 
-    def kernelized(self, gram: DenseGram, learner: KernelZScoreLabeler) -> Outcome:
+    def kernelized(self, gram: Callable[[], DenseGram]) -> Method:
         """The kernel Z-score; all folds and ridges share the products with the Gram."""
-        ridges, others = (KERNEL_RIDGES, TRANSITION_RIDGES) if not self.run.quick else ((0.03, 0.1), (1e3, 1e4))
-        settings = grid({"ridge": ridges, "transition_ridge": others})
-        return self._chosen(
-            settings, *(self._fit_on_gram(gram, learner, settings, f) for f in (self.outer, self.inner))
-        )
+        ridges, others = ((0.03, 0.1), (1e3, 1e4)) if self.quick else (KERNEL_RIDGES, TRANSITION_RIDGES)
+        return self.trial.on_gram(gram, KERNEL_LEARNER, grid({"ridge": ridges, "transition_ridge": others}), _ridges)
 
-    def _fit_on_gram(
-        self, gram: DenseGram, learner: KernelZScoreLabeler, settings: Settings, folds: Folds
-    ) -> CrossValidation:
-        jobs = [(setting, fold) for setting in settings for fold in range(len(folds))]
-        learners = [learner.fresh().set_params(**setting) for setting, _ in jobs]
-        found = fit_on_gram(learners, gram, self.labels, folds, [fold for _, fold in jobs])
-        width = len(folds)
-        outcomes = [found[k * width : (k + 1) * width] for k in range(len(settings))]
-        return assembled(settings, folds, self.labels, outcomes)
-
-    def _chosen(self, settings: Settings, outer: CrossValidation, inner: CrossValidation) -> Outcome:
-        selected = select_nested(outer, inner, "hamming_loss")
-        counts = Counter(_shown(settings[number]) for number in selected.chosen)
-        chosen = ", ".join(f"{count} x {shown}" for shown, count in counts.most_common())
-        return Outcome(selected.mean("hamming_loss"), selected.mean("span_f1"), chosen)
-
-    def validated(self, learner: Any) -> Outcome:
-        """A learner on the features as it is."""
-        return Outcome.of(cross_validate(learner, self.corpus, self.labels, self.outer))
-
-    def predicted(self, predict: Callable[[Packed, Packed], list[list[str]]]) -> Outcome:
+    def predicted(self, predict: Callable[[Packed, Packed], list[list[str]]]) -> Method:
         """Anything that labels test sequences given training sequences."""
-        outcomes = []
-        for fold in range(len(self.outer)):
-            train = self.corpus.select(self.outer.training(fold)).packed()
-            outcomes.append(HeldOut(predict(train, self.corpus.select(self.outer.held_out[fold]).packed(like=train))))
-        return Outcome.of(assembled([{}], self.outer, self.labels, [outcomes]))
+        return self.trial.predicted(self.corpus, predict)
 
-    @cached_property
+    def perceptron(self, **parameters: Any) -> Method:
+        """The hidden Markov perceptron on the features."""
+        return self.trial.on_corpus(self.corpus, HiddenMarkovPerceptron(10, **parameters))
+
     def polynomial(self) -> DenseGram:
         """(x . x' + 1)^2 between the feature rows of all positions, scaled to 1 on the diagonal."""
         packed = self.corpus.packed()
@@ -193,8 +143,13 @@ class Trial:
         products *= scale[None, :]
         return DenseGram(products, packed.lengths)
 
+    def marginalized(self) -> DenseGram:
+        """The sequence kernel over the same observation kernel; its prior takes no part."""
+        kernel = SequenceLabeling(c=2.0, observation=Polynomial(2, normalized=True))
+        return DenseGram(kernel.gram(self.corpus), self.corpus.lengths)
 
-def _shown(setting: Mapping[str, Any]) -> str:
+
+def _ridges(setting: Mapping[str, Any]) -> str:
     other = setting.get("transition_ridge")
     return f"{setting['ridge']:g}" + ("" if other is None else f"/{other:.0e}".replace("e+0", "e"))
 
@@ -204,21 +159,15 @@ def _majority(train: Packed, test: Packed) -> list[list[str]]:
     return [[most] * int(length) for length in test.lengths]
 
 
-def _marginalized(trial: Trial) -> Outcome:
-    kernel = SequenceLabeling(c=2.0, observation=Polynomial(2, normalized=True))
-    rows, _ = kernel.prepared_pair(trial.corpus, None)
-    return trial.kernelized(DenseGram(kernel.tile(rows, rows), rows.lengths), KERNEL_LEARNER)
-
-
 KERNEL_LEARNER = KernelZScoreLabeler(tolerance=1e-4, preconditioner="none", unlabeled="drop")
-METHODS: dict[str, Callable[[Trial], Outcome | None]] = {
-    "most frequent label": lambda trial: trial.predicted(_majority),
-    "Z-score, one ridge": lambda trial: trial.explicit("none", (None,)),
-    "Z-score, both ridges": lambda trial: trial.explicit("none", TRANSITION_RIDGES),
-    "Z-score, Hamming": lambda trial: trial.explicit("hamming", (None, *TRANSITION_RIDGES)),
-    "kernel Z-score, Polynomial(2)": lambda trial: trial.kernelized(trial.polynomial, KERNEL_LEARNER),
-    "kernel Z-score, marginalized": _marginalized,
-    "HM perceptron": lambda trial: trial.validated(HiddenMarkovPerceptron(10)),
-    "HM perceptron, averaged": lambda trial: trial.validated(HiddenMarkovPerceptron(10, average=True)),
-    "CRF (python-crfsuite)": lambda trial: trial.predicted(crf_predictions) if has_crf() else None,
+METHODS: dict[str, Callable[[Entities], Method | None]] = {
+    "most frequent label": lambda entities: entities.predicted(_majority),
+    "Z-score, one ridge": lambda entities: entities.explicit("none", (None,)),
+    "Z-score, both ridges": lambda entities: entities.explicit("none", TRANSITION_RIDGES),
+    "Z-score, Hamming": lambda entities: entities.explicit("hamming", (None, *TRANSITION_RIDGES)),
+    "kernel Z-score, Polynomial(2)": lambda entities: entities.kernelized(entities.polynomial),
+    "kernel Z-score, marginalized": lambda entities: entities.kernelized(entities.marginalized),
+    "HM perceptron": lambda entities: entities.perceptron(),
+    "HM perceptron, averaged": lambda entities: entities.perceptron(average=True),
+    "CRF (python-crfsuite)": lambda entities: entities.predicted(crf_predictions) if has_crf() else None,
 }

@@ -1,17 +1,21 @@
-"""What a report shows, put into words, numbers and drawings: sections in the order a reader asks for them."""
+"""What a report shows, put into words, numbers and drawings: sections in the order a reader asks for them.
+
+Pages come from the templates beside this module; what comes from data is escaped, nothing outside the page is loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gramline.pipeline.reporting.charts import calibration, curves, histogram, spread
 from gramline.pipeline.reporting.content import Report, TileTimes
 from gramline.pipeline.reporting.heatmap import heatmap
-from gramline.pipeline.reporting.templates import render
 
 CURVES_SHOWN = 8
 LABELS_SHOWN = 20
@@ -19,6 +23,25 @@ SENTENCES_SHOWN = 12
 BINS = 10
 METRIC_NAMES = {"accuracy": "accuracy", "f1": "F1", "span_f1": "span F1", "exact_match": "exact"}
 TRACES = {"mistakes": ("round", "mistakes in training"), "bound": ("sweep", "variational bound")}
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("gramline.pipeline.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, *, title: str, subtitle: str, sections: Mapping[str, str], **content: Any) -> str:
+    """A whole page; `sections` are the headings by the names that the links at the top lead to."""
+    environment = _environment()
+    style = environment.loader.get_source(environment, "style.css")[0] if environment.loader else ""
+    page = environment.get_template(template)
+    return page.render(title=title, subtitle=subtitle, sections=sections, style=Markup(style), **content)
 
 
 def page(report: Report) -> str:

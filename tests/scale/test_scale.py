@@ -12,7 +12,7 @@ from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.experiments import scale
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import EXPERIMENTS
-from gramline.pipeline.experiments.scale_size import FOLDS, ROUNDS, SizeResult, SizeSettings, corpus_of
+from gramline.pipeline.experiments.scale_size import FOLDS, ROUNDS, SizeResult, SizeSettings, sales_corpus
 
 
 def test_a_small_size_stays_below_its_ceiling(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_size_that_fails_says_why(tmp_path: Path) -> None:
 
 
 def test_the_corpus_of_a_size_begins_the_next() -> None:
-    small, large = corpus_of(500, seed=0), corpus_of(1000, seed=0)
+    small, large = sales_corpus(500, seed=0), sales_corpus(1000, seed=0)
     assert large.tokens[: len(small)] == small.tokens
     assert 900 < large.n_positions <= 1000
     assert len(small) > FOLDS
@@ -87,7 +87,7 @@ def test_the_scale_run_is_never_run_along() -> None:
 
 def test_peak_memory_is_of_this_process() -> None:
     program = (
-        "from gramline.pipeline.experiments.process_memory import peak_bytes\n"
+        "from gramline.pipeline.experiments.scale_size import peak_bytes\n"
         "before = peak_bytes()\n"
         "held = bytes(range(256)) * 400_000\n"
         "del held\n"

@@ -12,8 +12,7 @@ from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import has_crf
-from gramline.pipeline.experiments.gpsl_choice import fewest_wrong
-from gramline.pipeline.experiments.gpsl_data import Source
+from gramline.pipeline.experiments.gpsl_sets import Source
 from gramline.pipeline.experiments.record import ExperimentRecord, save_record
 
 N_SENTENCES = 36
@@ -92,7 +91,7 @@ def test_the_candidate_with_the_fewest_wrong_tokens_is_chosen_and_the_first_of_e
     read = Source("segmentation", "splits_36.txt", 20).read(Run(data), 1, 0)
     good, bad = gpsl.labeler("GPSL1"), GaussianProcessLabeler(scale=1e-9)
     choices = [[bad, good], [good, bad], [good, good]]
-    chosen = [fewest_wrong([model.fresh for model in models], read, read.folds[0], 3) for models in choices]
+    chosen = [gpsl.fewest_wrong([model.fresh for model in models], read, read.folds[0], 3) for models in choices]
     assert chosen == [1, 0, 0]
 
 

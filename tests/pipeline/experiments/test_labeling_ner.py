@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from gramline.kernels.observations.features import Polynomial
+from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.experiments import labeling_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_marginals, has_crf
-from gramline.pipeline.experiments.fold_trial import Trial
-from gramline.pipeline.experiments.hidden_markov_model import HiddenMarkovModel
+from gramline.pipeline.experiments.fold_trial import Method, Trial
+from gramline.pipeline.experiments.zscore_artificial import HiddenMarkovModel
 
 PLACES = ["Madrid", "Lima", "Quito", "Cuzco"]
 PEOPLE = ["Ana", "Luis", "Eva", "Juan"]
@@ -83,7 +85,7 @@ def test_positions_alone_have_no_neighbours(data: Path) -> None:
 @needs_crf
 def test_no_sentence_gets_a_prior_from_its_own_labels(data: Path) -> None:
     corpus = labeling_ner.Spanish(Run(data, quick=True)).windows[1]
-    folds = Trial(corpus.labels, 2, 2, "accuracy").folds
+    folds = Trial(corpus.labels, FoldSpec(2), 2, "accuracy").folds
     before = labeling_ner._marginals(corpus, folds, 0)
     np.testing.assert_allclose(before.sum(axis=1), 1.0)
     held = folds.held_out[0]
@@ -106,13 +108,10 @@ def test_marginals_follow_the_observations() -> None:
 def test_nested_choice_sees_only_inner_folds() -> None:
     """A setting that is right on the outer folds alone is not the one that is chosen."""
     labels = [["a"], ["b"]] * 6
-    trial = Trial(labels, 2, 2, "accuracy")
+    trial = Trial(labels, FoldSpec(2), 2, "accuracy")
 
     def answers(on_outer: bool) -> list[tuple[int, bool]]:
         return [(fold, on_outer == (fold < len(trial.outer))) for fold in range(len(trial.folds))]
-
-    from gramline.pipeline.crossval.training import HeldOut
-    from gramline.pipeline.experiments.fold_trial import Method
 
     rows = []
     for on_outer in (True, False):

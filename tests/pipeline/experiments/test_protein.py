@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gramline.pipeline.experiments import protein
-from gramline.pipeline.experiments.amino_acids import AMINO_ACIDS, BLOSUM62, blosum_kernel, blosum_scores
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
+from gramline.pipeline.experiments.protein import AMINO_ACIDS, BLOSUM62, blosum_kernel, blosum_scores
 
 LETTERS = {"h": "AELMQK", "e": "VIYFWT", "_": "GNPDS"}  # structures that prefer letters of their own
 

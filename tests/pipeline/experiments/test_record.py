@@ -13,8 +13,13 @@ import pytest
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import ResultTable, Run, cell_text
 from gramline.pipeline.experiments.record import ExperimentRecord, command_line, load_record, load_records, save_record
-from gramline.pipeline.experiments.report import experiment_page, write_experiment_report
-from gramline.pipeline.experiments.results_page import markdown, page_text, update_page
+from gramline.pipeline.experiments.results_page import (
+    experiment_page,
+    markdown,
+    page_text,
+    update_page,
+    write_experiment_report,
+)
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"><title>p</title></svg>'
 TABLE = ResultTable("T & U", ("name", "value"), (("a|b", 1.5), ("c", None)), ("a note",), PICTURE)

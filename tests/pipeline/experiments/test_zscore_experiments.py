@@ -13,7 +13,7 @@ from gramline.pipeline.experiments import zscore_artificial, zscore_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
-from gramline.pipeline.experiments.hidden_markov_model import HiddenMarkovModel
+from gramline.pipeline.experiments.zscore_artificial import HiddenMarkovModel
 
 PLACES = ["Madrid", "Lima", "Quito", "Cuzco"]
 PEOPLE = ["Ana", "Luis", "Eva", "Juan"]

@@ -1,4 +1,4 @@
-"""The four CRF++ sets as binary feature indices, with the folds that were published for them.
+"""The four CRF++ sets: tokens as sets of features, the published folds, and the numbers that are known of each set.
 
 `<set>.tok.gz` holds one token per line, `label<TAB>indices`, a blank line between sentences; `<set>.labels.tsv` names
 the label numbers; every line of a split file is a permutation of the sentence numbers from 1, training ones first.
@@ -7,6 +7,7 @@ the label numbers; every line of a split file is a permutation of the sentence n
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,11 @@ class Fold:
 
     train: Indices
     test: Indices
+
+    def inner(self, n_folds: int) -> list[Fold]:
+        """Folds of the training sentences alone."""
+        assigned = np.arange(len(self.train)) % n_folds
+        return [Fold(self.train[assigned != k], self.train[assigned == k]) for k in range(n_folds)]
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,18 @@ class FeatureSet:
     def labels_of(self, sentences: Indices) -> list[list[str]]:
         return [list(self.labels[k]) for k in sentences.tolist()]
 
+    def gold(self, sentences: Indices) -> NDArray[np.str_]:
+        """The labels of all their tokens, one after another."""
+        return flat(self.labels_of(sentences))
+
+    def n_wrong(self, predicted: Sequence[Sequence[str]], sentences: Indices) -> int:
+        """How many of their tokens have a wrong predicted label."""
+        return int((flat(predicted) != self.gold(sentences)).sum())
+
+    def loss(self, predicted: Sequence[Sequence[str]], sentences: Indices) -> float:
+        """The share of their tokens with a wrong predicted label."""
+        return self.n_wrong(predicted, sentences) / int(self.lengths[sentences].sum())
+
     def _tokens(self, sentences: Indices) -> Indices:
         return indices_of_ranges(offsets_from_lengths(self.lengths)[sentences], self.lengths[sentences])
 
@@ -103,6 +121,42 @@ class Source:
         folds = tuple(Fold(order[: self.n_train], order[self.n_train :]) for order in [*published, *drawn])
         sentences, labels = _sentences(tokens, _label_names(names), n_sentences)
         return FeatureSet(sentences, labels, folds)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A set, and what is known of it: Hamming losses in per cent, seconds of one training."""
+
+    title: str
+    source: Source
+    losses: tuple[float, float, float]  # GPSL1, GPSL2, GPSL4
+    seconds: float  # GPSL1
+    crf: float  # not the paper's, as the next two: measured on the five published folds
+    best: float  # the best of structural SVMs and a Gaussian process per token
+    peer_seconds: float | None  # that Gaussian process, scikit-learn's, per fold
+
+
+SETS = (
+    Paper("Segmentation", Source("segmentation", "splits_36.txt", 20), (23.45, 23.51, 23.53), 17, 16.02, 14.96, 2.5),
+    Paper("Chunking", Source("chunking", "splits_100.txt", 50), (13.02, 12.69, 12.70), 1090, 8.46, 7.91, 12),
+    Paper("Japanese NE", Source("japanesene", "splits_100.txt", 50), (8.26, 7.86, 7.82), 1240, 5.60, 4.75, None),
+    Paper("Base NP", Source("basenp", "splits_300.txt", 150), (5.73, 5.55, 5.54), 6010, 4.91, 4.86, 68),
+)
+
+
+def present_sets(run: Run) -> tuple[list[Paper], tuple[str, ...]]:
+    """The sets that the data folder holds, of all or (quick) of the smallest one; a note for each that is missing."""
+    wanted = [paper for paper in SETS if not run.quick or paper.title == "Segmentation"]
+    present = [paper for paper in wanted if paper.source.is_there(run)]
+    if not present:
+        raise InputError(f"{run.data} holds none of {', '.join(wanted[0].source.files)}; --data must name their folder")
+    absent = [paper.title for paper in wanted if paper not in present]
+    return present, tuple(f"{title} is not in the data folder: left out" for title in absent)
+
+
+def flat(labels: Sequence[Sequence[str]]) -> NDArray[np.str_]:
+    """The labels of all tokens, one after another."""
+    return np.array([label for sentence in labels for label in sentence])
 
 
 def _splits(path: Path) -> list[Indices]:
