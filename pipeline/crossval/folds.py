@@ -3,7 +3,7 @@
 A fold is the sorted array of its held-out structures; everything else trains, except what a fold leaves out on top of
 that: inner folds of a nested selection never see what their outer fold holds out. Folds of one repetition are disjoint
 and cover the corpus, unless somebody wrote them down: those may leave structures over or, like repetitions, hold one
-out again. Scores are means over folds, so that is told and no error.
+out again. Scores are means over folds, so a note says so and nothing is refused.
 """
 
 from __future__ import annotations
@@ -147,12 +147,12 @@ def custom_folds(folds: Iterable[Iterable[int]], n_structures: int) -> Folds:
 
 def _numbers(fold: Iterable[int], number: int) -> Held:
     try:
-        found = np.asarray(fold if isinstance(fold, np.ndarray) else list(fold))
+        numbers = np.asarray(fold if isinstance(fold, np.ndarray) else list(fold))
     except (TypeError, ValueError):
-        found = np.zeros((0, 0))
-    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        numbers = np.zeros((0, 0))
+    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
         raise InputError(f"fold {number} must be a list of structure numbers, got {fold!r}")
-    return np.sort(found.astype(np.int64))
+    return np.sort(numbers.astype(np.int64))
 
 
 def from_file(path: str | Path, n_structures: int) -> Folds:

@@ -38,7 +38,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that decides the results; where things are and how fast they come is told elsewhere."""
+    """Everything that decides the results; `JobSettings` says where things are and how fast they come."""
 
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
@@ -124,13 +124,13 @@ def problems_of(job: Job, data: JobData, folds: Folds) -> list[Problem]:
     for fold in range(len(folds)):
         text = json.dumps([folds.held_out[fold].tolist(), folds.hidden(fold).tolist()])
         parts.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
-    found = []
+    problems = []
     for number, setting in enumerate(job.settings()):
         known = json.dumps([data.fingerprint, job.dtype, setting], sort_keys=True)
         for fold, part in enumerate(parts):
             digest = hashlib.blake2b(f"{known}{part}".encode(), digest_size=16).hexdigest()
-            found.append(Problem(number, fold, digest))
-    return found
+            problems.append(Problem(number, fold, digest))
+    return problems
 
 
 def counts_labels(kernel: Kernel) -> bool:

@@ -39,7 +39,7 @@ UNWATCHED = Watcher()
 
 @dataclass(frozen=True, eq=False)
 class JobResult:
-    """What a job found."""
+    """What came of a job."""
 
     result: CrossValidation
     nested: NestedSelection | None

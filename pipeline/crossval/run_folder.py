@@ -45,11 +45,11 @@ class RunFolder:
                 else ("is not a run; give the folder that `gramline cv` wrote")
             )
             raise InputError(f"{folder.path} {what}")
-        found = folder.read_json("results.json").get("format", 1)  # the first ones had no number
-        if found != FORMAT:
+        written = folder.read_json("results.json").get("format", 1)  # the first ones had no number
+        if written != FORMAT:
             raise InputError(
-                f"{folder.path} holds results of format {found!r}, but this version of gramline reads format {FORMAT}; "
-                "use the version that wrote them, or run the job again"
+                f"{folder.path} holds results of format {written!r}, but this version of gramline reads format {FORMAT}",
+                advice="use the version that wrote them, or run the job again",
             )
         return folder
 
@@ -93,7 +93,7 @@ class RunFolder:
     # ---- finished problems
 
     def write_unit(self, outcomes: Mapping[str, HeldOut], details: Mapping[str, Any]) -> None:
-        """Outcomes by problem digest, that were found together."""
+        """Outcomes by problem digest that one pass, or one task, gave."""
         rows: dict[str, list[Any]] = {"problem": [], "predicted": [], "confidence": []}
         for digest, held in outcomes.items():
             rows["problem"].extend([digest] * len(held.predicted))
@@ -119,15 +119,15 @@ class RunFolder:
 
     def unit_details(self) -> list[dict[str, Any]]:
         """What every unit says of itself, without its predictions."""
-        found = []
+        details = []
         for path in sorted((self.path / "units").glob("*.parquet")):
             metadata = pq.read_schema(path).metadata or {}
-            found.append(json.loads(metadata[DETAILS]))
-        return found
+            details.append(json.loads(metadata[DETAILS]))
+        return details
 
     def outcomes(self) -> dict[str, HeldOut]:
         """Every finished problem by its digest."""
-        found: dict[str, HeldOut] = {}
+        outcomes: dict[str, HeldOut] = {}
         for path in sorted((self.path / "units").glob("*.parquet")):
             table = pq.read_table(path)
             details = json.loads((table.schema.metadata or {})[DETAILS])
@@ -139,8 +139,8 @@ class RunFolder:
                 confidence[row["problem"]].append(row["confidence"])
             for digest, trace in traces.items():
                 known = None if None in confidence[digest] else confidence[digest]
-                found[digest] = HeldOut(predicted[digest], known, trace, notes.get(digest, []))
-        return found
+                outcomes[digest] = HeldOut(predicted[digest], known, trace, notes.get(digest, []))
+        return outcomes
 
     # ---- how tiles went
 
@@ -163,8 +163,8 @@ class RunFolder:
     def write_results(self, result: CrossValidation, data: JobData, summary: Mapping[str, Any]) -> None:
         """Parquet and JSON of a finished job."""
         rows = [
-            {"setting": found.setting, "fold": found.fold, "metric": metric, "value": found.metric(metric)}
-            for found in result.results
+            {"setting": score.setting, "fold": score.fold, "metric": metric, "value": score.metric(metric)}
+            for score in result.results
             for metric in METRICS
         ]
         self.write_parquet(self.path / "results.parquet", pa.Table.from_pylist(rows))
@@ -173,12 +173,12 @@ class RunFolder:
 
     def read_json(self, name: str) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
+            content: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{self.path / name} cannot be read ({error}); run `gramline cv` again") from None
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise StoreError(f"{self.path / name} holds no JSON object; run `gramline cv` again")
-        return found
+        return content
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         with write_then_rename(self.path / name, synced=True) as partial:

@@ -160,7 +160,7 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
         begin, reads = time.perf_counter(), gram.tile_reads
         running.progress.training(learners[0].name, len(batch))
         with report_reads(gram, running.progress.say):
-            found = fit_on_gram(
+            outcomes = fit_on_gram(
                 learners, gram, running.data.labels, running.folds, [p.fold for p in batch], running.progress.round_done
             )
         details = {
@@ -169,10 +169,10 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
             "store": gram.path,
             "tile_reads": gram.tile_reads - reads,
             "stored_tiles": gram.layout.n_tiles,
-            "rounds": max((len(curve) for held in found for curve in held.traces.values()), default=None),
+            "rounds": max((len(curve) for held in outcomes for curve in held.traces.values()), default=None),
             "seconds": time.perf_counter() - begin,
         }
-        running.folder.write_unit({p.digest: held for p, held in zip(batch, found, strict=True)}, details)
+        running.folder.write_unit({p.digest: held for p, held in zip(batch, outcomes, strict=True)}, details)
         running.progress.solved(len(batch))
 
 

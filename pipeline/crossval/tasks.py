@@ -73,5 +73,5 @@ def tiled_problem_bytes(gram: StoredGram, n_labels: int, n_held: int) -> int:
 
 @lru_cache(maxsize=4)
 def _labels(path: str) -> list[list[str | None]]:
-    found: list[Any] = pq.read_table(path, columns=["labels"]).column("labels").to_pylist()
-    return found
+    labels: list[Any] = pq.read_table(path, columns=["labels"]).column("labels").to_pylist()
+    return labels

@@ -75,7 +75,7 @@ def fit_on_corpus(learner: Any, corpus: Corpus, labels: Labels, training: Held, 
 def hide(labels: Labels, hidden: Held) -> list[list[str | None]]:
     """Labels with those of the hidden structures missing."""
     unseen = set(hidden.tolist())
-    return [[None] * len(found) if k in unseen else list(found) for k, found in enumerate(labels)]
+    return [[None] * len(own) if k in unseen else list(own) for k, own in enumerate(labels)]
 
 
 def drop_unlabeled(learner: Any, gram: GramOperator, labels: Labels) -> Any:

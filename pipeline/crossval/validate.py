@@ -133,14 +133,14 @@ def cross_validate(
     jobs = [(setting, fold) for setting in range(len(variants)) for fold in range(len(chosen))]
     learners = [learner.fresh().set_params(**variants[setting]) for setting, _ in jobs]
     if isinstance(gram, Corpus):
-        found = [
+        outcomes = [
             fit_on_corpus(one, gram, gold, chosen.training(fold), chosen.held_out[fold])
             for one, (_, fold) in zip(learners, jobs, strict=True)
         ]
     else:
-        found = fit_on_gram(learners, gram, gold, chosen, [fold for _, fold in jobs], progress)
+        outcomes = fit_on_gram(learners, gram, gold, chosen, [fold for _, fold in jobs], progress)
     width = len(chosen)
-    by_setting = tuple(tuple(found[k * width : (k + 1) * width]) for k in range(len(variants)))
+    by_setting = tuple(tuple(outcomes[k * width : (k + 1) * width]) for k in range(len(variants)))
     return assembled(variants, chosen, gold, by_setting, dummy=dummy)
 
 

@@ -89,7 +89,7 @@ class Ranker:
         if self.forest is None:
             return self._votes_from_support(new, candidates)
         counts = self.learner.counts_ if self.learner.is_voting else np.ones(1, np.int64)
-        found: list[NDArray[np.int64]] = []
+        votes: list[NDArray[np.int64]] = []
         for batch in batches_within_size(candidates, max(1, CHANGES // max(1, len(counts)))):
             ballot = Ballot([len(candidates[group]) for group in batch])
             columns = np.concatenate([candidates[group] for group in batch])
@@ -98,8 +98,8 @@ class Ranker:
             is_wanted[wanted] = True
             changes, magnitudes = self.forest.changes(chosen_structures(new, is_wanted))
             ballot.add(changes[:, places], magnitudes[:, places], counts)
-            found.extend(ballot.votes)
-        return found
+            votes.extend(ballot.votes)
+        return votes
 
     def _votes_from_support(self, new: Packed, candidates: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
         cross: GramOperator = ComputedGram(self.kernel, self.support, new)
@@ -119,7 +119,7 @@ class Ranker:
     def describe(self) -> dict[str, Any]:
         """What it is, as a small JSON-able dictionary; with the size of the forest beside that of its trees."""
         state = self.learner.attributes()
-        told: dict[str, Any] = {
+        description: dict[str, Any] = {
             "learner": state["name"],
             "params": state["params"],
             "kernel": self.kernel.to_dict(),
@@ -128,13 +128,13 @@ class Ranker:
             "hypotheses": len(self.learner.counts_) if self.learner.is_voting else 1,
         }
         if self.forest is None:
-            return told | {
+            return description | {
                 "support_structures": len(self.support),
                 "support_positions": self.support.n_positions,
                 "forest": None,
             }
         size = self.forest.size
-        return told | {
+        return description | {
             "support_structures": size.n_trees,
             "support_positions": size.n_nodes,
             "forest": {"trees": size.n_trees, "nodes": size.n_nodes, "subtrees": size.n_subtrees, "ratio": size.ratio},

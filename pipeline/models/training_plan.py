@@ -1,4 +1,4 @@
-"""What training a Gaussian-process labeler takes, told before it starts: memory, disk and time."""
+"""What training a Gaussian-process labeler takes, before it starts: memory, disk and time."""
 
 from __future__ import annotations
 
