@@ -31,7 +31,8 @@ Positive = Annotated[float, Number(above=0)]
 NonNegative = Annotated[float, Number(least=0)]
 Share = Annotated[float, Number(above=0, most=1)]
 ZeroToOne = Annotated[float, Number(least=0, most=1)]
-Weight = Annotated[float, Number(least=1e-150, most=1e150)]  # a positive number whose square float64 holds
+# A positive number whose square float64 holds.
+Weight = Annotated[float, Number(least=1e-150, most=1e150, said="a positive number (1e-150 to 1e150)")]
 Boolean = Annotated[bool, Flag()]
 Text = Annotated[str, Words()]
 

@@ -49,9 +49,12 @@ class Number(Kind):
     above: float | None = None
     most: float | None = None
     below: float | None = None
+    said: str = ""  # in place of the bounds
 
     @property
     def words(self) -> str:  # type: ignore[override]
+        if self.said:
+            return self.said
         noun = "a whole number" if self.whole else "a number"
         if self.least is not None and self.most is not None:
             return f"{noun} between {self.least:g} and {self.most:g}"

@@ -83,7 +83,7 @@ NUMBERS = [*(key for key in parameters_of(Everything) if key not in ("flag", "te
         ("ridge", -1.0, "ridge must be a number of at least 0, got -1.0"),
         ("decay", 1 + 1e-9, "decay must be a number above 0 and at most 1, got 1.000000001"),
         ("gap", 1.1, "gap must be a number between 0 and 1, got 1.1"),
-        ("weight", 1e200, "weight must be a number between 1e-150 and 1e+150, got 1e+200"),
+        ("weight", 1e200, "weight must be a positive number (1e-150 to 1e150), got 1e+200"),
         ("flag", 1, "flag must be true or false, got 1"),
         ("text", 3, "text must be a string, got 3"),
         ("choice", "all", "choice must be one of none, some, got 'all'"),

@@ -217,7 +217,7 @@ LEARNER = "[corpus]\npath = 'tiny.parquet'\n[[learner]]\nname = 'zscore'\n[[lear
             4,
             "kernel",
             "c",
-            "SequenceLabeling.c must be a number between 1e-150 and 1e+150, got -1",
+            "SequenceLabeling.c must be a positive number (1e-150 to 1e150), got -1",
         ),
         (KERNEL.format("c = []"), 4, "kernel", "c", "c is an empty list; give a value"),
         (
