@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from gramline.pipeline.candidates.columns import RankingScore, ranking_score
 from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.candidates.parser import Parsed, ParseOutcome, Parser
 from gramline.pipeline.candidates.score import constituents, sentence_score
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.parses import Tree, words
+from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.files import require_file
 
 
 @dataclass(frozen=True)
@@ -109,3 +113,20 @@ def candidate_corpus(lists: Sequence[CandidateList]) -> Corpus:
 def outcomes(lists: Sequence[CandidateList]) -> dict[str, int]:
     """How many sentences ended in which way."""
     return {status.value: sum(candidates.outcome.status is status for candidates in lists) for status in Parsed}
+
+
+def candidate_quality(lists: Sequence[CandidateList], corpus: Corpus) -> RankingScore:
+    """The score of the most probable candidates, and of the best ones; a sentence without candidates counts as 0."""
+    missing = [float(candidates.weight) for candidates in lists if not candidates.trees]
+    return ranking_score(corpus, [0] * (len(lists) - len(missing)), missing)
+
+
+def read_trees(path: str, strip_functions: bool = False, strip_empty: bool = False) -> list[Tree]:
+    """Trees of a bracketed file, or of a corpus of parses."""
+
+    require_file(path, "a file of bracketed trees or a corpus of parses")
+    if Path(path).suffix == ".parquet":
+        if strip_functions or strip_empty:
+            raise InputError(f"{path} is a corpus already; functions and empty elements are stripped by corpus import")
+        return Corpus.load(path).trees
+    return read_brackets(path, strip_functions=strip_functions, strip_empty=strip_empty).trees

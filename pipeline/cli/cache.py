@@ -19,6 +19,7 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
     size,
 )
+from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
 from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.gram.cache import Entry, GramCache
 
@@ -39,11 +40,11 @@ def ls(folder: str, as_json: bool) -> None:
     Example:
       gramline cache ls --cache gramline-cache
     """
-    found = [_described(entry) for entry in _open(folder).entries()]
+    entries = [_described(entry) for entry in _open(folder).entries()]
     if as_json:
-        say_json({"cache": folder, "entries": found, "bytes": sum(entry["bytes"] for entry in found)})
+        say_json({"cache": folder, "entries": entries, "bytes": sum(entry["bytes"] for entry in entries)})
         return
-    if not found:
+    if not entries:
         say(f"{folder} holds no Gram matrix")
         return
     rows = [
@@ -55,10 +56,10 @@ def ls(folder: str, as_json: bool) -> None:
             f"{duration(entry['unused_seconds'])} ago",
             "yes" if entry["in_use"] else "",
         )
-        for entry in found
+        for entry in entries
     ]
     say_table(("name", "kernel", "tiles", "size", "last used", "in use"), rows, n_left=2)
-    say(f"{count(len(found), 'matrix').replace('matrixs', 'matrices')}, {size(sum(e['bytes'] for e in found))}")
+    say(f"{count(len(entries), 'matrix').replace('matrixs', 'matrices')}, {size(sum(e['bytes'] for e in entries))}")
 
 
 @click.command()
@@ -72,22 +73,23 @@ def show(name: str, folder: str, as_json: bool) -> None:
     Example:
       gramline cache show 3241
     """
-    found = _described(_open(folder).entry(name))
+    entry = _open(folder).entry(name)
+    described, status = _described(entry), entry.status()
     if as_json:
-        say_json(found)
+        say_json(described)
         return
+    broken = {"kernel": "the store is broken or was never finished"}
+    made = described["made"]
     say_pairs(
         {
-            "name": found["name"],
-            "store": found["store"],
-            "kernel": found["kernel_text"] or "the store is broken or was never finished",
-            "made from": str(found["made"].get("from", "unknown")),
-            "made at": str(found["made"].get("created", "unknown")),
-            "structures": f"{found['made'].get('structures', 0):,}",
-            "tiles": _tiles(found),
-            "size": size(found["bytes"]),
-            "last used": f"{duration(found['unused_seconds'])} ago",
-            "in use": "yes" if found["in_use"] else "no",
+            "name": described["name"],
+            "store": described["store"],
+            **(broken if status is None else status_pairs(status)),
+            "made from": str(made.get("from", "unknown")),
+            "made at": str(made.get("created", "unknown")),
+            "size": size(described["bytes"]),
+            "last used": f"{duration(described['unused_seconds'])} ago",
+            "in use": "yes" if described["in_use"] else "no",
         }
     )
 
@@ -106,18 +108,19 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
     Example:
       gramline cache verify 3241 --repair
     """
-    opened = _open(folder)
+    cache = _open(folder)
     results: list[dict[str, Any]] = []
-    for entry in [opened.entry(name)] if name else opened.entries():
+    for entry in [cache.entry(name)] if name else cache.entries():
         report = entry.verify(repair=repair)
         unreadable = {"is_good": False, "bad": ["the store cannot be opened"]}
         results.append({"name": entry.name} | (unreadable if report is None else report.to_dict()))
+        if report is None and not as_json:
+            say(f"{entry.name[:10]}: the store cannot be opened")
+        elif report is not None and not as_json:
+            say_verified(entry.name[:10], report)
     bad = [result for result in results if not result["is_good"]]
     if as_json:
         say_json({"cache": folder, "entries": results})
-    else:
-        for result in results:
-            say(f"{result['name'][:10]}: {'good' if result['is_good'] else count(len(result['bad']), 'problem')}")
     if bad:
         raise RunError(
             f"{bad[0]['name']} in {folder} is damaged ({len(bad)} of {len(results)} are)",
@@ -174,17 +177,15 @@ def gc(
 
 
 def _open(folder: str) -> GramCache:
-
     if not Path(folder).is_dir():
         raise InputError(f"there is no cache folder {folder}; name it with --cache")
     return GramCache(folder)
 
 
 def _described(entry: Entry) -> dict[str, Any]:
-
     described = entry.to_dict()
     return described | {"kernel_text": None if described["kernel"] is None else describe(described["kernel"])}
 
 
-def _tiles(found: dict[str, Any]) -> str:
-    return "-" if found["tiles"] is None else f"{found['present']:,} of {found['tiles']:,}"
+def _tiles(entry: dict[str, Any]) -> str:
+    return "-" if entry["tiles"] is None else f"{entry['present']:,} of {entry['tiles']:,}"

@@ -5,22 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic, perf_counter
 
 import click
 
-from gramline.pipeline.candidates.columns import ranking_score
-from gramline.pipeline.candidates.corpus import candidate_corpus, outcomes, propose, propose_held_out
+from gramline.pipeline.candidates.corpus import (
+    candidate_corpus,
+    candidate_quality,
+    outcomes,
+    propose,
+    propose_held_out,
+    read_trees,
+)
 from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.cli.terminal.input_paths import new_file
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_pairs
 from gramline.pipeline.cli.terminal.stopping import when_stopped
-from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.parses import Tree
-from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.files import require_file
 
 LINE_EVERY = 30.0  # seconds between two lines in a log
 
@@ -73,7 +74,6 @@ def candidates(
     strip_empty: bool,
     as_json: bool,
 ) -> None:
-
     if (grammar is None) == (held_out is None):
         raise InputError(
             "give either --grammar TREEBANK, or --held-out FOLDS to parse every tree without its own rules"
@@ -91,8 +91,7 @@ def candidates(
     made = candidate_corpus(lists)
     made.save(output)
     ended = outcomes(lists)
-    missing = [float(found.weight) for found in lists if not found.trees]
-    quality = ranking_score(made, [0] * (len(lists) - len(missing)), missing)
+    quality = candidate_quality(lists, made)
     result = {
         "path": output,
         "sentences": len(gold),
@@ -113,17 +112,6 @@ def candidates(
         }
     )
     say(f"{count(len(made), 'candidate')} in {duration(perf_counter() - begin)}: {output}")
-
-
-def read_trees(path: str, strip_functions: bool = False, strip_empty: bool = False) -> list[Tree]:
-    """Trees of a bracketed file, or of a corpus of parses."""
-
-    require_file(path, "a file of bracketed trees or a corpus of parses")
-    if Path(path).suffix == ".parquet":
-        if strip_functions or strip_empty:
-            raise InputError(f"{path} is a corpus already; functions and empty elements are stripped by corpus import")
-        return Corpus.load(path).trees
-    return read_brackets(path, strip_functions=strip_functions, strip_empty=strip_empty).trees
 
 
 @contextmanager

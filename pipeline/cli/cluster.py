@@ -10,12 +10,10 @@ import click
 
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import WIDTH, count, json_option, say, say_json, say_pairs
-from gramline.pipeline.cluster.check import Finding, judge
-from gramline.pipeline.cluster.facts import gather_facts
+from gramline.pipeline.cluster.check import Finding, check_cluster
 from gramline.pipeline.cluster.serve import serve
 from gramline.pipeline.cluster.settings import load_settings
-from gramline.pipeline.errors import ClusterError, InputError
-from gramline.pipeline.executors.connect import connect, quiet, wait_for_workers
+from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 from gramline.pipeline.storage.object_store import refuse_secrets
 
@@ -105,46 +103,17 @@ def check(
     """
     if store is not None:
         refuse_secrets(store)  # it would be shown below
-    try:
-        found = _findings(scheduler, store, workers, wait, connection)
-    except (ClusterError, InputError) as error:
-        found = [Finding("scheduler", f"{error.place}{error.problem}", error.advice or "check the address")]
-    bad = [finding for finding in found if not finding.is_ok]
+    findings = check_cluster(scheduler, store, connection, workers=workers, wait=wait)
+    bad = [finding for finding in findings if not finding.is_ok]
     if as_json:
-        rows = [{"check": one.name, "ok": one.is_ok, "found": one.text, "advice": one.advice} for one in found]
+        rows = [{"check": one.name, "ok": one.is_ok, "found": one.text, "advice": one.advice} for one in findings]
         say_json({"scheduler": scheduler, "ok": not bad, "checks": rows})
     else:
-        for finding in found:
+        for finding in findings:
             _say_finding(finding)
-        say(f"all {count(len(found), 'check')} passed" if not bad else f"{len(bad)} of {len(found)} need mending")
+        say(f"all {count(len(findings), 'check')} passed" if not bad else f"{len(bad)} of {len(findings)} need mending")
     if bad:
         raise click.exceptions.Exit(FAILED)
-
-
-def _findings(
-    scheduler: str, store: str | None, workers: int | None, wait: float, connection: dict[str, Any]
-) -> list[Finding]:
-    quiet()
-    with connect(scheduler, **connection) as client:
-        if workers is not None:
-            wait_for_workers(client, workers, wait)
-        try:
-            facts = gather_facts(client, store)
-        except OSError as error:  # what Dask raises when a connection breaks
-            raise ClusterError(
-                f"the cluster at {scheduler} was lost while it was checked", advice="check again"
-            ) from error
-    return judge(facts, _days_left(connection["tls_cert"]))
-
-
-def _days_left(certificate: str | None) -> float | None:
-    if certificate is None:
-        return None
-    try:  # the package cryptography is an extra
-        from gramline.pipeline.cluster.certificates import days_left
-    except ImportError:
-        return None
-    return days_left(Path(certificate))
 
 
 def _say_finding(finding: Finding) -> None:

@@ -21,9 +21,8 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
 )
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.imports import FORMATS, SUFFIXES, import_corpus
+from gramline.pipeline.corpus.imports import FORMATS, SUFFIXES, import_corpus, import_notes
 from gramline.pipeline.corpus.parses import bracketed
-from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.errors import CorpusError, InputError
 
@@ -82,26 +81,11 @@ def import_(
     as_json: bool,
     **options: Any,
 ) -> None:
-
     training = None if like is None else Corpus.load(like)
     read = import_corpus(file, layout, labels=labels, like=training, options=options)
-    say_notes(_notes(read, file, training, like, options["label"]))
+    say_notes(import_notes(read, file, training=training, like=like, key=options["label"]))
     read.save(output)
     _say_written(read, output, as_json)
-
-
-def _notes(read: Corpus, file: str, training: Corpus | None, like: str | None, key: str | None) -> Iterator[str]:
-    """Labels of an imported file that were probably not meant so."""
-    strange = [name for name in read.label_names if training is not None and name not in training.label_names]
-    if strange:
-        yield (
-            f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
-            "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
-        )
-    if key is not None and len({label for labels in read.labels for label in labels}) == 1:
-        there = label_keys(file)
-        if key not in COLUMNS and key.removeprefix("MISC.").removeprefix("FEATS.") not in there:
-            yield f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}"
 
 
 @click.command()
@@ -114,7 +98,6 @@ def show(path: str, as_json: bool) -> None:
     Example:
       gramline corpus show train.parquet
     """
-
     found = Corpus.load(path)
     told = found.show()
     if as_json:

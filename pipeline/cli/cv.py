@@ -75,7 +75,6 @@ Example:
 @json_option
 @when_stopped(KEPT)
 def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
-
     ready = prepare(source, options)
     if (corpus := ready.data.corpus) is not None:
         used = {ready.job.kernels[variant.kernel] for variant in ready.job.variants if variant.kernel is not None}
@@ -108,7 +107,6 @@ def _mute(_line: str) -> None:
 
 def say_results(ready: Prepared, found: JobResult) -> None:
     """The settings with their scores, the best marked; the tiles read; where everything is."""
-
     summary, metric = found.summary, ready.job.metric
     names = setting_names(summary["settings"])
     columns = ("accuracy", "f1" if metric == "accuracy" else metric)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
-from gramline.kernels.errors import KernelError
-from gramline.learners.catalogue import make_learner
-from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.job_file.corpus import corpus_of, read_corpus
 from gramline.pipeline.cli.job_file.file import JobFile, either, load_job
 from gramline.pipeline.cli.job_file.kernel import DEFAULTS as KERNELS
 from gramline.pipeline.cli.terminal.notation import parse_settings
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval import job as plain
 from gramline.pipeline.crossval.fold_spec import FoldSpec
-from gramline.pipeline.crossval.grid import expand, kernel_kinds, learner_kinds
-from gramline.pipeline.crossval.job import Job as PlainJob
-from gramline.pipeline.crossval.job import JobData, Variant
+from gramline.pipeline.crossval.grid import expand, kernel_kinds
+from gramline.pipeline.crossval.job import Job, JobData, Variant, distinct_variants, expand_variants
+from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import require_folder_or_nothing, require_path
@@ -29,6 +24,14 @@ from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.plan import tile_limit
 from gramline.pipeline.gram.stored import StoredGram
 
+FOLD_KEYS = {  # of FoldSpec, by option
+    "folds": "count",
+    "seed": "seed",
+    "repeats": "repeats",
+    "stratified": "stratified",
+    "group": "group",
+    "folds_file": "file",
+}
 DEFAULT_LEARNER, DEFAULT_CACHE = "labeling-perceptron", "gramline-cache"
 
 
@@ -37,8 +40,8 @@ class Prepared:
     """A job that has passed every check."""
 
     file: JobFile  # what the job file says, for the cluster
-    job: plain.Job
-    data: plain.JobData
+    job: Job
+    data: JobData
     settings: JobSettings
     output: str
     report: bool
@@ -57,7 +60,7 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
     path = file.gram.path
     if gram is None and path is not None and len(used) == 1 and Path(path).exists():
         stores[used[0]] = path
-    job = PlainJob(
+    job = Job(
         kernels=kernels,
         variants=variants,
         folds=folds,
@@ -80,7 +83,10 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
         limit_bytes=None if limit is None else tile_limit(limit, threads),
         description={"job_file": Path(source).read_text("utf-8") if is_file else None},
     )
-    data = _data(source, file, corpus, gram, folds.group)
+    with file.locating("folds", _fold_options(options), key="group"):
+        data = _data(source, file, corpus, gram, folds.group)
+    with file.locating("folds", _fold_options(options), key="count" if folds.file is None else "file"):
+        job_folds(job, data)
     return Prepared(file, job, data, settings, output, file.output.report)
 
 
@@ -119,42 +125,26 @@ def _source(source: str, is_file: bool, file: JobFile, options: dict[str, Any]) 
 
 
 def _kernels(file: JobFile, corpus: Corpus | None) -> tuple[Kernel, ...]:
-
-    found: list[Kernel] = []
+    kernels: list[Kernel] = []
     for index, table in enumerate(file.kernels or [{}]):
         description = {"name": KERNELS["sequences" if corpus is None else corpus.kind]} | table
-        try:
-            _refuse_empty(description)
-            choices = expand(description, kernel_kinds())
-            found += [from_dict(choice, Kernel) for choice in choices]  # type: ignore[type-abstract]
-        except (KernelError, InputError) as error:
-            raise file.locate_error(error, "kernel", index=index) from None
-    return tuple(dict.fromkeys(found))
+        with file.locating("kernel", index=index, key="name"):
+            for choice in expand(description, kernel_kinds()):
+                kernel = from_dict(choice, Kernel)  # type: ignore[type-abstract]
+                if corpus is not None:
+                    kernel.require_kind(corpus.packed())
+                kernels.append(kernel)
+    return tuple(dict.fromkeys(kernels))
 
 
-def _variants(file: JobFile, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[plain.Variant, ...]:
-
+def _variants(file: JobFile, options: dict[str, Any], n_kernels: int, has_corpus: bool) -> tuple[Variant, ...]:
     given = _given(options)
-    found: list[Variant] = []
+    variants: list[Variant] = []
     for index, params in _learner_tables(file, given):
         name = params.pop("name", DEFAULT_LEARNER)
-        try:
-            _refuse_empty(params)
-            choices = expand(params, learner_kinds(name))
-            learners = [make_learner(name, choice) for choice in choices]
-            for learner in learners:
-                learner.check_parameters()
-        except (LearnerError, InputError) as error:
-            raise file.locate_error(error, "learner", given, index) from None
-        for learner, choice in zip(learners, choices, strict=True):
-            if learner.reads_corpus:
-                if not has_corpus:
-                    raise InputError(f"{name} reads features; give it a corpus instead of a Gram matrix")
-                found.append(Variant(None, name, choice))
-            else:
-                found.extend(Variant(kernel, name, choice) for kernel in range(n_kernels))
-    unique = {repr((variant.kernel, variant.learner, sorted(variant.params.items()))): variant for variant in found}
-    return tuple(unique.values())
+        with file.locating("learner", given, index):
+            variants += expand_variants(name, params, n_kernels, has_corpus=has_corpus)
+    return distinct_variants(variants)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -180,36 +170,18 @@ def _learner_tables(file: JobFile, given: dict[str, Any]) -> list[tuple[int, dic
 
 
 def _folds(file: JobFile, options: dict[str, Any]) -> FoldSpec:
-
-    keys = {"folds": "count", "seed": "seed", "repeats": "repeats", "stratified": "stratified", "group": "group"}
-    keys["folds_file"] = "file"
-    given = {key: options[option] for option, key in keys.items() if options[option] is not None}
-    try:
-        return FoldSpec(**{key: getattr(file.folds, key) for key in keys.values()} | given)
-    except InputError as error:
-        raise file.locate_error(error, "folds", given) from None
+    given = _fold_options(options)
+    with file.locating("folds", given):
+        return FoldSpec(**{key: getattr(file.folds, key) for key in FOLD_KEYS.values()} | given)
 
 
-def _data(source: str, file: JobFile, corpus: Corpus | None, gram: Any, group: str | None) -> plain.JobData:
+def _fold_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: options[option] for option, key in FOLD_KEYS.items() if options[option] is not None}
 
-    groups = None
-    if group is not None:
-        if corpus is None:
-            raise InputError("a Gram store has no columns to group by; give its corpus with --corpus")
-        groups = corpus.column(group)
+
+def _data(source: str, file: JobFile, corpus: Corpus | None, gram: Any, group: str | None) -> JobData:
     if corpus is not None:
-        labels = corpus.labels
-        where = file.corpus.path or source
-        return JobData(corpus.fingerprint, corpus.ids, corpus.tokens, labels, where, corpus, groups)
-    packed, spec = gram.row_corpus, gram.store.spec
-    names = packed.vocabulary.symbols
-    words = [names[code] if 0 <= code < len(names) else None for code in packed.symbols.tolist()]
-    tokens = [words[first:last] for first, last in pairwise(packed.starts.tolist())]
-    ids = [str(number) for number in range(len(tokens))]
-    return JobData("+".join(spec.rows), ids, tokens, gram.labels, source)
-
-
-def _refuse_empty(content: dict[str, Any]) -> None:
-    for key, value in content.items():
-        if value == []:
-            raise InputError(f"{key} is an empty list", advice="give a value", key=key)
+        return JobData.of_corpus(corpus, file.corpus.path or source, group)
+    if group is not None:
+        raise InputError("a Gram store has no columns to group by; give its corpus with --corpus")
+    return JobData.of_gram(gram, source)

@@ -44,7 +44,6 @@ Example:
 @json_option
 @when_stopped(KEPT)
 def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
-
     with progress_shown(as_json) as listener:
         result = run_demo(
             Path(place),
@@ -55,7 +54,7 @@ def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
             say=_mute if as_json else say,
         )
     if as_json:
-        say_json(as_dict(result))
+        say_json(result.to_dict())
     else:
         say_summary(result)
 
@@ -64,34 +63,14 @@ def _mute(_line: str) -> None:
     pass
 
 
-def as_dict(result: DemoResult) -> dict[str, Any]:
-    sides = (result, result.sequences)
-    return {
-        "folder": str(result.folder),
-        "kernel": result.kernel.to_dict(),
-        "train": {"sentences": len(result.train), "positions": result.train.n_positions},
-        "test": {"sentences": len(result.test), "positions": result.test.n_positions},
-        "tiles": sum(side.status.n_tiles for side in sides),
-        "computed": sum(len(side.plan.tasks) for side in sides),
-        "reused": sum(side.plan.n_present for side in sides),
-        "stored_bytes": sum(side.status.stored_bytes for side in sides),
-        "mistakes": result.mistakes,
-        "support_positions": result.support_positions,
-        "seconds": result.seconds,
-        "report": str(result.report),
-        "evaluation": result.evaluation.to_dict(),
-        "sequences": {"kernel": result.sequences.kernel.to_dict(), "evaluation": result.sequences.evaluation.to_dict()},
-    }
-
-
 def say_summary(result: DemoResult) -> None:
     """Sizes, times, tiles, scores and places, within a screen."""
     status, scores, other = result.status, result.evaluation, result.sequences
-    told = as_dict(result)
+    numbers = result.to_dict()
     tiles = (
-        f"{count(told['computed'], 'tile')} computed, {told['reused']:,} reused"
-        if told["computed"]
-        else f"all {count(told['tiles'], 'tile')} reused"
+        f"{count(numbers['computed'], 'tile')} computed, {numbers['reused']:,} reused"
+        if numbers["computed"]
+        else f"all {count(numbers['tiles'], 'tile')} reused"
     )
     say()
     say_table(
@@ -104,7 +83,7 @@ def say_summary(result: DemoResult) -> None:
             ),
             (
                 "Gram matrices",
-                f"2 of {status.shape[0]:,} rows, {size(told['stored_bytes'])}; {tiles}",
+                f"2 of {status.shape[0]:,} rows, {size(numbers['stored_bytes'])}; {tiles}",
                 duration(result.seconds["build"]),
             ),
             (

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from gramline.learners.labels import first_unknown_label
 from gramline.learners.metrics import Evaluation, Score
 from gramline.learners.metrics import evaluate as compare
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
@@ -17,7 +16,7 @@ from gramline.pipeline.files import require_path
 from gramline.pipeline.models.choices import holds_choices
 from gramline.pipeline.models.load import load_trained
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.predictions import read_predictions
+from gramline.pipeline.models.predictions import labels_in_file, require_known_labels
 
 HELP = """Compare predicted labels with those of CORPUS.
 
@@ -68,7 +67,7 @@ def evaluate(
         predicted: list[list[str | None]] = labels_in_file(source, right)
     else:
         if not allow_unknown_labels:
-            _refuse_unknown(right, trained.label_names)
+            require_known_labels(right, trained.label_names)
         predicted = [list(labels) for labels in trained.predict(right.without_labels(), block_rows=block_rows)]
         say_notes(trained.notes)
     result = compare(right.labels, predicted, dummy=None if no_dummy else dummy)
@@ -76,31 +75,6 @@ def evaluate(
         say_json({"source": source, "corpus": corpus} | result.to_dict())
     else:
         say_evaluation(result)
-
-
-def labels_in_file(path: str, gold: Corpus) -> list[list[str | None]]:
-    """Labels from a file of predictions for these structures."""
-    predictions = read_predictions(path)
-    for number, (name, right) in enumerate(zip(predictions.ids, gold.ids, strict=False)):
-        if name is not None and name != right:
-            raise InputError(
-                f"prediction {number} is for structure {name!r}, but the corpus has {right!r} there",
-                advice="give the corpus that was labeled",
-                path=path,
-            )
-    return [list(labels) for labels in predictions.labels]
-
-
-def _refuse_unknown(gold: Corpus, known: tuple[str, ...]) -> None:
-    """A label that cannot be predicted is more often another notation than a hard case."""
-    if found := first_unknown_label(gold.labels, known):
-        number, position, label = found
-        raise InputError(
-            f"the label {label!r} is unknown to the model (it knows {', '.join(known)})",
-            advice="rename it, or give --allow-unknown-labels to count it as a mistake",
-            structure=number,
-            position=position,
-        )
 
 
 def say_evaluation(result: Evaluation) -> None:

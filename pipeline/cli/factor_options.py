@@ -12,7 +12,7 @@ from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.output import count, duration, say, size
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.models.training_plan import TrainingPlan, plan_training
+from gramline.pipeline.models.training_plan import TrainingPlan, plan_learner
 
 LEARNER = "gaussian-process"
 
@@ -40,15 +40,7 @@ def factoring(
         options["inline"] = True  # training alone is rarely worth a cluster
     with executor_from(job, **options) as executor:
         gram.executor = executor
-        yield _plan(gram, learner) if learner.name == LEARNER else None
-
-
-def _plan(gram: StoredGram, learner: Learner) -> TrainingPlan:
-
-    known = [label for structure in gram.labels for label in structure if label is not None]
-    n_labels = len(gram.label_names or set(known))
-    params = learner.get_params()
-    return plan_training(gram, len(known), n_labels, params["rank"] if params["approximation"] else None)
+        yield plan_learner(gram, learner) if learner.name == LEARNER else None
 
 
 def say_plan(plan: TrainingPlan) -> None:

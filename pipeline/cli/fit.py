@@ -11,10 +11,9 @@ from typing import Any
 import click
 
 from gramline.learners.catalogue import find_learner, make_learner
-from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Learner
-from gramline.learners.kinds import GramLearner, RankingLearner
+from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
 from gramline.pipeline.cli.job_file.corpus import corpus_of
@@ -28,8 +27,8 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram, report_reads
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker
-from gramline.pipeline.storage.documents import SAVED_LEARNERS
-from gramline.pipeline.storage.groups import require_kind_or_nothing
+from gramline.pipeline.models.saved import require_new_model
+from gramline.pipeline.models.training import count_dropped, open_training_gram
 
 DEFAULT = "labeling-perceptron"
 
@@ -93,10 +92,10 @@ def fit(
         _say_plan(job, source, chosen, factor_memory, cluster, as_json)
         return
     target = job.path(output, "model", "path", "where to write the model (-o MODEL)")
-    refuse_existing(target, overwrite)
+    require_new_model(target, overwrite)
     begin = perf_counter()
     if candidates and not isinstance(chosen, RankingLearner):
-        raise InputError(f"--candidates means nothing for {chosen.name}, which labels positions; leave it out")
+        raise InputError(f"--candidates has no effect with {chosen.name}, which labels positions; leave it out")
     with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
         model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
         model.save(target, overwrite=overwrite)
@@ -121,18 +120,10 @@ def fit(
     say(f"model written to {target}")
 
 
-def refuse_existing(target: str, overwrite: bool) -> None:
-    """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
-
-    if require_kind_or_nothing(target, SAVED_LEARNERS) and not overwrite:
-        raise InputError(f"{target} is there already; choose another path or give --overwrite")
-
-
 def learner_from(
     job: JobFile, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
 ) -> Learner:
     """The learner that the options and the job file describe together; its values are checked before any work."""
-
     params = job.only("learner")
     given: dict[str, Any] = {} if name is None else {"name": name}
     listed = params.pop("name", DEFAULT)
@@ -162,7 +153,6 @@ def _trained(
     cluster: dict[str, Any],
     as_json: bool,
 ) -> tuple[Model | Ranker, dict[str, Any]]:
-
     fitting: Any = learner
     if learner.reads_corpus:
         path = job.path(source, "corpus", "path", "the corpus to train on")
@@ -189,30 +179,14 @@ def _trained(
             return Model.of(fitting.fit(gram, gram.labels), gram.row_corpus, gram.kernel), more
 
 
-def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> None:
-    """How much a learner of whole label paths leaves out where labels are missing; said before it learns."""
-    if isinstance(learner, ChainLabeler) and learner.unlabeled == "drop":
-        dropped = sum(None in row for row in labels)
-        if dropped:
-            say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
-
-
 def _gram(job: JobFile, source: str | None, learner: Learner) -> StoredGram:
-    """The complete Gram matrix to train on."""
+    return open_training_gram(job.path(source, "gram", "path", "the Gram matrix to train on"), learner)
 
-    path = job.path(source, "gram", "path", "the Gram matrix to train on")
-    if Path(path).is_file():
-        raise InputError(
-            f"{learner.name} trains on a Gram matrix, but {path} is a file; build one with `gramline gram build`"
-        )
-    gram = StoredGram.open(path)
-    gram.status().require_complete()
-    if isinstance(learner, GramLearner) and not gram.kernel.per_position:
-        raise InputError(
-            f"{path} compares whole structures ({gram.kernel.name}), but {learner.name} learns from positions; build "
-            "it with a labeling kernel, or rank candidates with --learner ranking-perceptron"
-        )
-    return gram
+
+def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> None:
+    """Said before it learns."""
+    if dropped := count_dropped(learner, labels):
+        say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
 
 
 def _say_plan(

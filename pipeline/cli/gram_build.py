@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any, TypeVar, get_args
 
 import click
 
-from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.parameters import parameters_of
 from gramline.pipeline.choices import Compression, Dtype
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
@@ -27,11 +25,10 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram.append import append_gram
-from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
 from gramline.pipeline.gram.forecast import Forecast, kernel_notes
-from gramline.pipeline.gram.plan import PROGRAM_BYTES, tile_limit
+from gramline.pipeline.gram.plan import tile_limit
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.storage.groups import is_local, local_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,26 +73,25 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
     Example:
       gramline gram plan train.parquet --observation polynomial:degree=2
     """
-
     job = load_job(job_path)
-    told = Forecast.of(_planned_build(job, corpus, either(output, job.gram.path), options))
+    forecast = Forecast.of(_planned_build(job, corpus, either(output, job.gram.path), options))
     threads = either(options["threads"], job.cluster.threads)
     workers = either(options["workers"], job.cluster.workers) or len(os.sched_getaffinity(0))
     limit = either(options["memory_limit"], job.cluster.memory_limit)
     if limit is not None:
-        told.plan.check_memory(tile_limit(limit, threads))
-    result = told.to_dict(workers * threads)
+        forecast.plan.check_memory(tile_limit(limit, threads))
+    result = forecast.to_dict(workers * threads)
     if as_json:
         say_json(result)
         return
-    height, width = told.shape
+    height, width = forecast.shape
     say_pairs(
         {
             "matrix": f"{height:,} x {width:,}",
-            "tiles": f"{result['tiles']:,} of {told.block_rows:,} rows, {result['present']:,} of them present",
+            "tiles": f"{result['tiles']:,} of {forecast.block_rows:,} rows, {result['present']:,} of them present",
             "to compute": f"{count(result['to_compute'], 'tile')}, {result['cells']:,} kernel values",
             "on disk": f"{size(result['stored_bytes'])} without compression",
-            "memory": f"{size(threads * result['peak_bytes'] + PROGRAM_BYTES)} per worker at worst",
+            "memory": f"{size(forecast.plan.worker_bytes(threads))} per worker at worst",
             "time": f"about {duration(result['seconds'])} on {count(workers * threads, 'thread')} like this one",
         }
     )
@@ -122,7 +118,6 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
           --observation polynomial:degree=2,normalized=true \\
           --workers 4 --memory-limit 2GiB
     """
-
     job = load_job(job_path)
     target = job.path(output, "gram", "path", "where to store the Gram matrix (-o GRAM)")
     # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
@@ -157,7 +152,6 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
     Example:
       gramline gram append train.gram.zarr more.parquet --workers 4
     """
-
     StoredGram.open(store)
     more = Corpus.load(corpus)
     tally = Tally()
@@ -166,21 +160,8 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
     say_built(asdict(grown.status()) | tally.result(), as_json)
 
 
-@contextmanager
-def remove_on_overflow(target: str) -> Iterator[None]:
-    """A store that this command began and whose kernel cannot be finished is of no use to anybody: it goes."""
-
-    try:
-        yield
-    except KernelOverflowError:
-        if is_local(target):
-            shutil.rmtree(local_path(target), ignore_errors=True)
-        raise
-
-
 def _planned_build(job: JobFile, corpus: str | None, path: str | None, options: dict[str, Any]) -> GramBuild:
     """The matrix that options and job file describe; notes on its kernel are shown."""
-
     rows, cols = _corpora(job, corpus, options["other"])
     kernel = kernel_from(job, rows.kind, **{key: options[key] for key in KERNEL})
     say_notes(kernel_notes(kernel, rows))
@@ -193,7 +174,6 @@ def _planned_build(job: JobFile, corpus: str | None, path: str | None, options: 
 
 
 def _corpora(job: JobFile, corpus: str | None, other: str | None) -> tuple[Corpus, Corpus | None]:
-
     first = corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
     if other is not None:
         return first, Corpus.load(other)

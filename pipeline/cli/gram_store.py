@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from gramline.kernels.descriptions import describe
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.file import JobFile
-from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_pairs, size
-from gramline.pipeline.cli.terminal.result import progress_shown
+from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs
+from gramline.pipeline.cli.terminal.result import progress_shown, say_verified, status_pairs
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.gram.export import check_target, export_gram
 from gramline.pipeline.gram.stored import StoredGram
@@ -27,23 +26,11 @@ def status(store: str, as_json: bool) -> None:
     Example:
       gramline gram status train.gram.zarr --json
     """
-
-    found = StoredGram.open(store).status()
-    form = "symmetric" if found.is_symmetric else "between two corpora"
+    gram_status = StoredGram.open(store).status()
     if as_json:
-        say_json(found.to_dict())
+        say_json(gram_status.to_dict())
         return
-    say_pairs(
-        {
-            "store": found.path,
-            "matrix": f"{found.shape[0]:,} x {found.shape[1]:,}, {form}",
-            "structures": " x ".join(f"{number:,}" for number in dict.fromkeys(found.n_structures)),
-            "tiles": f"{found.n_present:,} of {found.n_tiles:,} done, {found.block_rows:,} rows each",
-            "stored": f"{size(found.stored_bytes)}, {found.dtype}, compression {found.compression}",
-            "kernel": describe(found.kernel),
-            "fingerprint": found.fingerprint,
-        }
-    )
+    say_pairs({"store": gram_status.path, **status_pairs(gram_status), "fingerprint": gram_status.fingerprint})
 
 
 @click.command()
@@ -62,20 +49,13 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
     Example:
       gramline gram verify train.gram.zarr --repair
     """
-
     StoredGram.open(store)
     with executor_from(JobFile(), **options) as executor, progress_shown(as_json) as listener:
         report = verify_gram(store, executor=executor, repair=repair, progress=listener)
     if as_json:
         say_json(report.to_dict() | {"path": store})
-    elif report.is_good:
-        repaired = f", {count(report.n_repaired, 'tile')} computed again" if report.n_repaired else ""
-        good = "its only tile is" if report.n_tiles == 1 else f"all {report.n_tiles:,} tiles are"
-        swept = f", {count(report.n_strays, 'leftover')} of killed writers removed" if report.n_strays else ""
-        say(f"{store}: {good} good{repaired}{swept}")
     else:
-        for check in report.bad:
-            say(f"tile ({check.i}, {check.j}): {check.problem}")
+        say_verified(store, report)
     if not report.is_good:
         first = report.bad[0]
         raise RunError(
@@ -97,12 +77,11 @@ def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
     Example:
       gramline gram export train.gram.zarr train.npy
     """
-
-    found = StoredGram.open(store).status()
-    found.require_complete()
+    gram_status = StoredGram.open(store).status()
+    gram_status.require_complete()
     check_target(store, target, overwrite=overwrite)
     export_gram(store, target, overwrite=overwrite)
     if as_json:
-        say_json({"store": store, "target": target, "shape": list(found.shape), "dtype": found.dtype})
+        say_json({"store": store, "target": target, "shape": list(gram_status.shape), "dtype": gram_status.dtype})
     else:
-        say(f"{found.shape[0]:,} x {found.shape[1]:,} {found.dtype} matrix written to {target}")
+        say(f"{gram_status.shape[0]:,} x {gram_status.shape[1]:,} {gram_status.dtype} matrix written to {target}")

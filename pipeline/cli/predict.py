@@ -6,16 +6,15 @@ from pathlib import Path
 from time import perf_counter
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
 from gramline.pipeline.cli.terminal.input_paths import new_file
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
+from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_notes
+from gramline.pipeline.cli.terminal.result import TextRecords, say_predictions
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.load import load_trained
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.predictions import Predictions, write_predictions
+from gramline.pipeline.models.predictions import Predictions, by_label
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
 
@@ -76,20 +75,6 @@ def predict(
         "seconds": seconds,
     }
     say_notes(trained.notes)
-    if output is not None:
-        write_predictions(predictions, output, chosen)
-    if as_json:
-        say_json(result if output is not None else result | {"predictions": list(predictions.records())})
-    elif output is None:
-        for line in predictions.lines(chosen):
-            say(line)
-    else:
-        say(
-            f"{count(result['structures'], 'structure')} and {count(result['positions'], 'position')} labeled in "  # type: ignore[arg-type]
-            f"{duration(seconds)}: {output}"
-        )
-
-
-def by_label(tables: list[NDArray[np.float64]], names: tuple[str, ...]) -> list[list[dict[str, float]]]:
-    """{label: probability} at every position of every structure."""
-    return [[dict(zip(names, row, strict=True)) for row in table.tolist()] for table in tables]
+    done = f"{count(len(structures), 'structure')} and {count(structures.n_positions, 'position')} labeled"
+    texts = TextRecords(predictions.records(), predictions.lines(chosen))
+    say_predictions(result, texts, f"{done} in {duration(seconds)}", as_json)

@@ -9,13 +9,13 @@ from time import perf_counter
 from typing import Any
 
 from gramline.pipeline.candidates.columns import Groups, ranking_score
-from gramline.pipeline.cli.candidates import read_trees
+from gramline.pipeline.candidates.corpus import read_trees
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, say_pairs
+from gramline.pipeline.cli.terminal.result import TextRecords, say_predictions
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.choices import choice_records, read_choices, weights_without_candidates
-from gramline.pipeline.models.predictions import write_lines
 from gramline.pipeline.models.ranker import Ranker
 from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed
 
@@ -63,18 +63,9 @@ def predict_choices(
         "candidates": len(candidates),
         "seconds": seconds,
     }
-    if output is not None:
-        write_lines((json.dumps(record, ensure_ascii=False) for record in records), output)
-    if as_json:
-        say_json(result if output is not None else result | {"predictions": records})
-    elif output is None:
-        for record in records:
-            say(json.dumps(record, ensure_ascii=False))
-    else:
-        say(
-            f"one of {count(len(candidates), 'candidate')} chosen in each of {count(len(chosen), 'group')}, "
-            f"{duration(seconds)}: {output}"
-        )
+    done = f"one of {count(len(candidates), 'candidate')} chosen in each of {count(len(chosen), 'group')}"
+    lines = [json.dumps(record, ensure_ascii=False) for record in records]
+    say_predictions(result, TextRecords(records, lines), f"{done}, {duration(seconds)}", as_json)
 
 
 def evaluate_choices(ranker: Ranker | None, source: str, corpus: str, gold: str | None, as_json: bool) -> None:
@@ -87,8 +78,8 @@ def evaluate_choices(ranker: Ranker | None, source: str, corpus: str, gold: str 
     if as_json:
         say_json({"source": source, "corpus": corpus, "gold": gold} | score.to_dict())
         return
-    said = f"{count(score.n_groups, 'group')}, {count(score.n_candidates, 'candidate')}"
-    say(said if gold is not None else f"{said}; a sentence without candidates is not counted (see --gold)")
+    sizes = f"{count(score.n_groups, 'group')}, {count(score.n_candidates, 'candidate')}"
+    say(sizes if gold is not None else f"{sizes}; a sentence without candidates is not counted (see --gold)")
     say()
     say_pairs(
         {

@@ -25,7 +25,6 @@ Example:
 @click.option("-o", "--output", metavar="FILE", help="Where to write it [default: RUN/report.html].")
 @json_option
 def report(run: str, output: str | None, as_json: bool) -> None:
-
     if output is not None:
         require_no_folder(output)
     written = write_run_report(run, output)

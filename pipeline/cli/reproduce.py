@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from time import perf_counter
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from gramline.pipeline.cli.terminal.input_paths import folder as writable
 from gramline.pipeline.cli.terminal.output import duration, json_option, say, say_json, say_table
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.experiments.base import Experiment, ResultTable, Run, cell_text
+from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import EXPERIMENTS, find_experiment
-from gramline.pipeline.experiments.record import ExperimentRecord, command_line, load_records, save_record, this_machine
+from gramline.pipeline.experiments.record import ExperimentRecord, load_records, record_experiment, save_record
 from gramline.pipeline.experiments.results_page import update_page, write_experiment_report
 
 REPORT = "report.html"
-WIDTH = 120
+WIDTH = 120  # paper and measured numbers side by side
 HELP = """Run experiments of the papers and print paper and measured numbers side by side.
 
 With --data and no NAME it runs all of them, but for the scale run, which is run by its name alone; without both it
@@ -58,7 +54,6 @@ def reproduce(
     pages: tuple[str, ...],
     as_json: bool,
 ) -> None:
-
     if pages and output is None:
         raise InputError("--page writes what the folder of -o holds; name it with -o")
     if folder is not None and not Path(folder).is_dir():
@@ -76,7 +71,9 @@ def reproduce(
     for experiment in chosen:
         left = f"{experiment.name} was not finished and is not saved; the same command begins it again"
         with when_stopped(left):
-            records.append(_recorded(experiment, run, None if folder is None else Path(folder), strict=bool(names)))
+            records.append(
+                record_experiment(experiment, run, None if folder is None else Path(folder), strict=bool(names))
+            )
         _tell(records[-1], output, as_json)
     if output is not None:
         _write(Path(output), pages, as_json)
@@ -84,45 +81,22 @@ def reproduce(
         say_json({record.name: record.to_dict() for record in records})
 
 
-def _recorded(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
-    """Run one; files that are missing are a mistake when it was asked for by name, else a reason to skip it."""
-
-    missing = experiment.missing(folder)
-    if missing and strict and folder is None:
-        raise InputError(f"--data is missing; name the folder that holds {', '.join(missing)}")
-    skipped = None
-    if missing and not strict:
-        where = "the folder that --data names" if folder is None else str(folder)
-        skipped = f"Skipped: put {' and '.join(missing)} into {where} to run it."
-    begin = perf_counter()
-    tables: tuple[ResultTable, ...] = ()
-    try:
-        tables = tuple(experiment.run(run)) if skipped is None else ()
-    except InputError as error:  # one that takes whatever it finds, and found nothing
-        if strict:
-            raise
-        skipped = f"Skipped: {error}."
-    seconds = perf_counter() - begin
-    command = command_line(experiment.name, run)
-    return ExperimentRecord(experiment.name, experiment.title, command, seconds, this_machine(), tables, skipped)
-
-
 def _tell(record: ExperimentRecord, output: str | None, as_json: bool) -> None:
     """Save and print one."""
-
     # A run that was skipped leaves what an earlier one has saved.
     written = save_record(record, Path(output)) if output is not None and record.skipped is None else []
     if as_json:
         return
     for table in record.tables:
-        _show(table)
+        say_table(table.columns, table.texts(), table.title, width=WIDTH)
+        for note in table.notes:
+            say(f"  {note}")
     told = record.skipped or duration(record.seconds)
     say(f"{record.name}: {told}" + "".join(f"\n  {path}" for path in written))
 
 
 def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
     """The report and the pages, of everything that the folder holds."""
-
     records = load_records(folder, list(EXPERIMENTS))
     if not pages:
         write_experiment_report(records, folder / REPORT)
@@ -133,21 +107,7 @@ def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-
     if as_json:
         say_json({"experiments": {name: experiment.title for name, experiment in EXPERIMENTS.items()}})
     else:
         say_table(["experiment", "what"], [[name, experiment.title] for name, experiment in EXPERIMENTS.items()])
-
-
-def _show(table: ResultTable) -> None:
-    """Wider than other tables: paper and measured numbers stand side by side."""
-
-    drawn = Table(box=box.SIMPLE_HEAD, title=table.title, title_justify="left", pad_edge=False)
-    for number, name in enumerate(table.columns):
-        drawn.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*(cell_text(cell) for cell in row))
-    Console(width=WIDTH, highlight=False, markup=False, emoji=False).print(drawn)
-    for note in table.notes:
-        say(f"  {note}")

@@ -1,4 +1,4 @@
-"""Whether a cluster is fit for work: plain facts in, one finding per question out. Asks nobody."""
+"""Whether a cluster is fit for work: facts that its processes tell, one finding per question."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import errno
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
-from gramline.pipeline.cluster.facts import Facts, Notes
+from gramline.pipeline.cluster.facts import Facts, Notes, gather_facts
+from gramline.pipeline.errors import ClusterError, InputError
 from gramline.pipeline.executors.addresses import DANGER, is_exposed, split_address
+from gramline.pipeline.executors.connect import connect, quiet, wait_for_workers
 from gramline.pipeline.executors.worker_settings import PAUSE
 from gramline.pipeline.gram.plan import STORED_TILES, WORK_TILES, megabytes
 
@@ -36,6 +40,33 @@ class Finding:
     @property
     def is_ok(self) -> bool:
         return not self.advice
+
+
+def check_cluster(
+    scheduler: str, store: str | None, connection: dict[str, Any], *, workers: int | None = None, wait: float = 0.0
+) -> list[Finding]:
+    """Findings on the cluster at an address, after waiting for `workers`; `connection` are the options of `connect`."""
+    quiet()
+    try:
+        with connect(scheduler, **connection) as client:
+            if workers is not None:
+                wait_for_workers(client, workers, wait)
+            facts = gather_facts(client, store)
+    except (ClusterError, InputError) as error:
+        return [Finding("scheduler", f"{error.place}{error.problem}", error.advice or "check the address")]
+    except OSError:  # what Dask raises when a connection breaks
+        return [Finding("scheduler", f"the cluster at {scheduler} was lost while it was checked", "check again")]
+    return judge(facts, _days_left(connection["tls_cert"]))
+
+
+def _days_left(certificate: str | None) -> float | None:
+    if certificate is None:
+        return None
+    try:  # the package cryptography is an extra
+        from gramline.pipeline.cluster.certificates import days_left
+    except ImportError:
+        return None
+    return days_left(Path(certificate))
 
 
 def judge(facts: Facts, certificate_days: float | None = None) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from gramline.pipeline.choices import TEMPLATE, CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.corpus.readers.conll import read_conll
-from gramline.pipeline.corpus.readers.conllu import read_conllu
+from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys, read_conllu
 from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.errors import InputError, UnknownLabelError
 from gramline.pipeline.files import require_file
@@ -75,6 +75,22 @@ def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _tra
     if labels is not None:
         raise InputError("parse trees have no labels to order", advice="leave --labels and --like out")
     return read_brackets(path, **options)
+
+
+def import_notes(
+    read: Corpus, file: str, *, training: Corpus | None, like: str | None, key: str | None
+) -> Iterator[str]:
+    """Labels of an imported file that were probably not meant so."""
+    strange = [name for name in read.label_names if training is not None and name not in training.label_names]
+    if strange:
+        yield (
+            f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
+            "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
+        )
+    if key is not None and len({label for labels in read.labels for label in labels}) == 1:
+        there = label_keys(file)
+        if key not in COLUMNS and key.removeprefix("MISC.").removeprefix("FEATS.") not in there:
+            yield f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}"
 
 
 Reader = Callable[[str, dict[str, Any], list[str] | None, Corpus | None], Corpus]

@@ -36,6 +36,9 @@ def expand(description: Mapping[str, Any], kinds: Mapping[str, Kind]) -> list[di
     `kinds` know which lists are one value.
     """
     names = list(description)
+    for name in names:
+        if description[name] == []:
+            raise InputError(f"{name} is an empty list", advice="give a value", key=name)
     choices = [_choices(name, description[name], kinds) for name in names]
     if math.prod(map(len, choices)) > MOST:
         count, largest = max(zip(map(len, choices), names, strict=True))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from gramline.kernels.base import Kernel
@@ -20,8 +21,10 @@ from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.grid import expand, learner_kinds
 from gramline.pipeline.crossval.validate import METRICS
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.gram.stored import StoredGram
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,24 @@ class Variant:
 
     def make(self) -> Learner:
         return make_learner(self.learner, self.params)
+
+
+def expand_variants(
+    learner: str, params: Mapping[str, Any], n_kernels: int, *, has_corpus: bool = True
+) -> Iterator[Variant]:
+    """Every setting of a learner, on every kernel unless it reads features itself; all are checked."""
+    for choice in expand(params, learner_kinds(learner)):
+        made = make_learner(learner, choice)
+        made.check_parameters()
+        if made.reads_corpus and not has_corpus:
+            raise InputError(f"{learner} reads features; give it a corpus instead of a Gram matrix")
+        for kernel in [None] if made.reads_corpus else range(n_kernels):
+            yield Variant(kernel, learner, choice)
+
+
+def distinct_variants(variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """Each of them once."""
+    return tuple({repr((v.kernel, v.learner, sorted(v.params.items()))): v for v in variants}.values())
 
 
 @dataclass(frozen=True)
@@ -99,6 +120,21 @@ class JobData:
     source: str  # where they came from, for people
     corpus: Corpus | None = None  # None: only their Gram matrix is known
     groups: Sequence[Hashable] | None = None
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus, source: str, group: str | None = None) -> JobData:
+        """All structures of a corpus; those with the same value in the column `group` belong together."""
+        groups = None if group is None else corpus.column(group)
+        return cls(corpus.fingerprint, corpus.ids, corpus.tokens, corpus.labels, source, corpus, groups)
+
+    @classmethod
+    def of_gram(cls, gram: StoredGram, source: str) -> JobData:
+        """The structures of a Gram matrix, with the words that its vocabulary knows."""
+        packed, names = gram.row_corpus, gram.row_corpus.vocabulary.symbols
+        words = [names[code] if 0 <= code < len(names) else None for code in packed.symbols.tolist()]
+        tokens = [words[first:last] for first, last in pairwise(packed.starts.tolist())]
+        ids = [str(number) for number in range(len(tokens))]
+        return cls("+".join(gram.store.spec.rows), ids, tokens, gram.labels, source)
 
     @property
     def n_positions(self) -> int:

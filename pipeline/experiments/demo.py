@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.descriptions import describe
@@ -71,6 +72,25 @@ class DemoResult(Trained):
     @property
     def report(self) -> Path:
         return self.folder / "report.html"
+
+    def to_dict(self) -> dict[str, Any]:
+        sides = (self, self.sequences)
+        return {
+            "folder": str(self.folder),
+            "kernel": self.kernel.to_dict(),
+            "train": {"sentences": len(self.train), "positions": self.train.n_positions},
+            "test": {"sentences": len(self.test), "positions": self.test.n_positions},
+            "tiles": sum(side.status.n_tiles for side in sides),
+            "computed": sum(len(side.plan.tasks) for side in sides),
+            "reused": sum(side.plan.n_present for side in sides),
+            "stored_bytes": sum(side.status.stored_bytes for side in sides),
+            "mistakes": self.mistakes,
+            "support_positions": self.support_positions,
+            "seconds": self.seconds,
+            "report": str(self.report),
+            "evaluation": self.evaluation.to_dict(),
+            "sequences": {"kernel": self.sequences.kernel.to_dict(), "evaluation": self.sequences.evaluation.to_dict()},
+        }
 
 
 def run_demo(

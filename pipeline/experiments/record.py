@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.experiments.base import ResultTable, Run
+from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
 
 PROGRAMS = ("numpy", "scipy", "numba", "zarr", "dask", "python-crfsuite")
 
@@ -71,6 +72,29 @@ def this_machine() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
+    """Run one; files that are missing are a mistake when it was asked for by name, else a reason to skip it."""
+
+    missing = experiment.missing(folder)
+    if missing and strict and folder is None:
+        raise InputError(f"--data is missing; name the folder that holds {', '.join(missing)}")
+    skipped = None
+    if missing and not strict:
+        where = "the folder that --data names" if folder is None else str(folder)
+        skipped = f"Skipped: put {' and '.join(missing)} into {where} to run it."
+    begin = perf_counter()
+    tables: tuple[ResultTable, ...] = ()
+    try:
+        tables = tuple(experiment.run(run)) if skipped is None else ()
+    except InputError as error:  # one that takes whatever it finds, and found nothing
+        if strict:
+            raise
+        skipped = f"Skipped: {error}."
+    seconds = perf_counter() - begin
+    command = command_line(experiment.name, run)
+    return ExperimentRecord(experiment.name, experiment.title, command, seconds, this_machine(), tables, skipped)
 
 
 def save_record(record: ExperimentRecord, folder: Path) -> list[Path]:

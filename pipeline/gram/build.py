@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from contextlib import closing
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.packing import Packable, Packed, pack_pair
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
@@ -25,7 +27,7 @@ from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.task import compute_tile, keep_store_open, packed_bytes
 from gramline.pipeline.storage.documents import STORE
-from gramline.pipeline.storage.groups import TILE_BYTES, require_kind_or_nothing
+from gramline.pipeline.storage.groups import TILE_BYTES, is_local, local_path, require_kind_or_nothing
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,18 @@ def _lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int 
     if cols is None:
         return GramLayout.symmetric(row_layout)
     return GramLayout.rectangular(row_layout, BlockLayout.of(kernel.row_lengths(cols), block_rows))
+
+
+@contextmanager
+def remove_on_overflow(target: str) -> Iterator[None]:
+    """A store that a build began and whose kernel cannot be finished is of no use to anybody: it goes."""
+
+    try:
+        yield
+    except KernelOverflowError:
+        if is_local(target):
+            shutil.rmtree(local_path(target), ignore_errors=True)
+        raise
 
 
 def choose_executor(client: Any, executor: Executor | None) -> Executor:

@@ -68,6 +68,10 @@ class Plan:
         """Memory that one worker thread needs for tiles and blocks, besides the program itself."""
         return self.worst.peak_bytes if self.worst else 0
 
+    def worker_bytes(self, threads: int) -> int:
+        """What a worker process with so many threads needs at worst."""
+        return threads * self.peak_bytes + PROGRAM_BYTES
+
     def check_memory(self, limit_bytes: int) -> None:
         """Refuse a plan that does not fit into `limit_bytes` per worker thread."""
         if self.worst and self.worst.peak_bytes > limit_bytes:

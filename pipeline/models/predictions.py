@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.learners.labels import first_unknown_label
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import write_then_rename
 
@@ -48,6 +53,11 @@ class Predictions:
             yield ""
 
 
+def by_label(tables: list[NDArray[np.float64]], names: tuple[str, ...]) -> list[list[dict[str, float]]]:
+    """{label: probability} at every position of every structure."""
+    return [[dict(zip(names, row, strict=True)) for row in table.tolist()] for table in tables]
+
+
 def write_predictions(predictions: Predictions, path: str, layout: str) -> None:
     write_lines(predictions.lines(layout), path)
 
@@ -75,6 +85,31 @@ def read_predictions(path: str) -> Predictions:
     if not predictions.labels:
         raise InputError(f"{path} holds no predictions")
     return predictions
+
+
+def labels_in_file(path: str, gold: Corpus) -> list[list[str | None]]:
+    """Labels from a file of predictions for these structures."""
+    predictions = read_predictions(path)
+    for number, (name, right) in enumerate(zip(predictions.ids, gold.ids, strict=False)):
+        if name is not None and name != right:
+            raise InputError(
+                f"prediction {number} is for structure {name!r}, but the corpus has {right!r} there",
+                advice="give the corpus that was labeled",
+                path=path,
+            )
+    return [list(labels) for labels in predictions.labels]
+
+
+def require_known_labels(gold: Corpus, known: tuple[str, ...]) -> None:
+    """A label that cannot be predicted is more often another notation than a hard case."""
+    if unknown := first_unknown_label(gold.labels, known):
+        structure, position, label = unknown
+        raise InputError(
+            f"the label {label!r} is unknown to the model (it knows {', '.join(known)})",
+            advice="rename it, or give --allow-unknown-labels to count it as a mistake",
+            structure=structure,
+            position=position,
+        )
 
 
 def _from_json(text: str, path: str) -> Predictions:

@@ -18,10 +18,10 @@ from gramline.kernels.packing import Packed
 from gramline.learners.catalogue import learner_from_state
 from gramline.learners.estimator import Learner
 from gramline.pipeline.corpus.packed import packed_from_arrays, packed_to_arrays
-from gramline.pipeline.errors import StoreError
+from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.models.checks import UNREADABLE, check_state
 from gramline.pipeline.storage.documents import SAVED_LEARNERS, Kind
-from gramline.pipeline.storage.groups import check_format, read_group
+from gramline.pipeline.storage.groups import check_format, read_group, require_kind_or_nothing
 from gramline.pipeline.storage.writer import write_group
 
 VERSION = 2  # 1 had no seal on its attributes
@@ -55,6 +55,13 @@ def save_learner(path: str | os.PathLike[str], kind: Kind, saved: SavedLearner, 
     sets = {"learner": learner_arrays, "support": support_arrays, **saved.more}
     arrays = {f"{prefix}.{name}": array for prefix, named in sets.items() for name, array in named.items()}
     write_group(path, attributes, arrays, replaces=SAVED_LEARNERS if overwrite else ())
+
+
+def require_new_model(target: str, overwrite: bool) -> None:
+    """Before the training, not after it; --overwrite is for models, whatever else is there stays."""
+
+    if require_kind_or_nothing(target, SAVED_LEARNERS) and not overwrite:
+        raise InputError(f"{target} is there already; choose another path or give --overwrite")
 
 
 def load_learner(path: str | os.PathLike[str], makers: Mapping[Kind, Callable[[SavedLearner], Made]]) -> Made:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.expectation import powers_bytes
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.gram.cholesky import FactorPlan, plan_factor
@@ -55,6 +56,14 @@ def plan_training(gram: StoredGram, n_rows: int, n_labels: int, rank: int | None
         factor,
         USUAL_SWEEPS * (2 * n_labels * factor + products),
     )
+
+
+def plan_learner(gram: StoredGram, learner: Learner) -> TrainingPlan:
+    """The plan of a Gaussian-process labeler on the labels of `gram`."""
+    known = [label for structure in gram.labels for label in structure if label is not None]
+    n_labels = len(gram.label_names or set(known))
+    params = learner.get_params()
+    return plan_training(gram, len(known), n_labels, params["rank"] if params["approximation"] else None)
 
 
 def vector_bytes(n_rows: int, n_labels: int) -> int:

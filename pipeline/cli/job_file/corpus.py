@@ -13,7 +13,6 @@ from gramline.pipeline.files import require_file
 
 def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
     """The corpus at `path`; label names and kept template features are those of `like` if there is one."""
-
     layout = job.corpus.format
     features = {key: value for key, value in asdict(job.features).items() if value is not None}
     if path.endswith(".parquet"):

@@ -6,12 +6,14 @@ several times ([[kernel]]), and a list of values means each of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gramline.kernels.errors import LocatedError
+from gramline.kernels.errors import KernelError, LocatedError
+from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.job_file.tables import TABLES, JobTables
 from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix, read_object
 from gramline.pipeline.errors import InputError
@@ -59,6 +61,18 @@ class JobFile(JobTables):
         if (error.key or "").partition(".")[0] in given or not self.source.lines.line(table, index=index):
             return error
         return self.source.locate(error, table, error.key, index)
+
+    @contextmanager
+    def locating(
+        self, table: str, given: Collection[str] = (), index: int = 0, key: str | None = None
+    ) -> Iterator[None]:
+        """Locates what is refused inside; `key` is the one it is about when it does not say that itself."""
+        try:
+            yield
+        except (InputError, KernelError, LearnerError) as error:
+            if key is not None and error.structure is None:
+                error.at(key=key)
+            raise self.locate_error(error, table, given, index) from None
 
 
 def load_job(path: str | None) -> JobFile:

@@ -61,7 +61,6 @@ def kernel_from(
     label_kernel: str | None,
 ) -> Kernel:
     """The kernel that the options and the job file describe together; that of a corpus of `kind` if they name none."""
-
     description = job.only("kernel")
     given: dict[str, Any] = {} if kernel is None else parse_record(kernel, "the kernel")
     if kernel is not None and description.get("name") != given["name"]:

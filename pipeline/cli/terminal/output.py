@@ -37,16 +37,20 @@ def say_notes(notes: Iterable[str]) -> None:
 
 
 def say_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, *, n_left: int = 1
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    title: str | None = None,
+    *,
+    n_left: int = 1,
+    width: int = WIDTH,
 ) -> None:
     """A table: the first `n_left` columns to the left, numbers to the right."""
-
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for number, name in enumerate(header):
         table.add_column(name, justify="left" if number < n_left else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console(width=WIDTH, highlight=False, markup=False, emoji=False).print(table)
+    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
 
 
 def say_pairs(pairs: Mapping[str, str]) -> None:

@@ -136,7 +136,6 @@ class Bar:
     """A rich progress bar: tiles, bytes, rate, time left."""
 
     def __init__(self, stream: IO[str]) -> None:
-
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),

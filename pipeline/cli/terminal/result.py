@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
+from gramline.kernels.descriptions import describe
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, size
 from gramline.pipeline.cli.terminal.progress import shown
 from gramline.pipeline.events import BuildFinished, BuildStarted, Event, Listener
+from gramline.pipeline.gram.stored import GramStatus
+from gramline.pipeline.gram.verify import VerifyReport
+from gramline.pipeline.models.predictions import write_lines
 
 
 class Tally:
@@ -17,7 +23,6 @@ class Tally:
         self._numbers: dict[str, Any] = {"computed": 0, "reused": 0, "seconds": 0.0, "tile_seconds": 0.0, "threads": 0}
 
     def and_then(self, listener: Listener) -> Listener:
-
         def heard(event: Event) -> None:
             if isinstance(event, BuildStarted):
                 self._numbers |= {"reused": event.n_present, "threads": event.n_threads}
@@ -37,8 +42,51 @@ class Tally:
 
 def progress_shown(as_json: bool) -> AbstractContextManager[Listener]:
     """Bar or lines; nothing beside JSON."""
-
     return shown(not as_json)
+
+
+@dataclass(frozen=True)
+class TextRecords:
+    """Predictions as records for JSON, and as lines of a file."""
+
+    records: Iterable[dict[str, Any]]
+    lines: Iterable[str]
+
+
+def say_predictions(result: dict[str, Any], predicted: TextRecords, done: str, as_json: bool) -> None:
+    """Write what was predicted to the output and say that it is `done`; say all of it when there is no output."""
+    output, lines = result["output"], predicted.lines
+    if output is not None:
+        write_lines(lines, output)
+    if as_json:
+        say_json(result if output is not None else result | {"predictions": list(predicted.records)})
+        return
+    for line in lines if output is None else [f"{done}: {output}"]:
+        say(line)
+
+
+def status_pairs(status: GramStatus) -> dict[str, str]:
+    """What a store of a Gram matrix holds, for `say_pairs`."""
+    form = "symmetric" if status.is_symmetric else "between two corpora"
+    return {
+        "matrix": f"{status.shape[0]:,} x {status.shape[1]:,}, {form}",
+        "structures": " x ".join(f"{number:,}" for number in dict.fromkeys(status.n_structures)),
+        "tiles": f"{status.n_present:,} of {status.n_tiles:,} done, {status.block_rows:,} rows each",
+        "stored": f"{size(status.stored_bytes)}, {status.dtype}, compression {status.compression}",
+        "kernel": describe(status.kernel),
+    }
+
+
+def say_verified(name: str, report: VerifyReport) -> None:
+    """What a check of all tiles has shown: one line for a good store, else one per bad tile."""
+    if not report.is_good:
+        for check in report.bad:
+            say(f"{name}: tile ({check.i}, {check.j}): {check.problem}")
+        return
+    repaired = f", {count(report.n_repaired, 'tile')} computed again" if report.n_repaired else ""
+    good = "its only tile is" if report.n_tiles == 1 else f"all {report.n_tiles:,} tiles are"
+    swept = f", {count(report.n_strays, 'leftover')} of killed writers removed" if report.n_strays else ""
+    say(f"{name}: {good} good{repaired}{swept}")
 
 
 def say_built(result: dict[str, Any], as_json: bool) -> None:

@@ -170,7 +170,7 @@ def test_refusals_are_one_line(gramline: Any, treebank: Path, candidates: Path) 
     assert "as --candidates CORPUS" in gramline(*fitting).error
     assert "is not the one that the Gram matrix was built from" in gramline(*fitting, "--candidates", new).error
     labeling = gramline("fit", gram, "-o", ranker, "--candidates", train)
-    assert "--candidates means nothing for labeling-perceptron" in labeling.error
+    assert "--candidates has no effect with labeling-perceptron" in labeling.error
     assert not ranker.exists()
     assert gramline(*fitting, "--candidates", train).code == 0
     assert "do not fit into columns" in gramline("predict", ranker, new, "-o", candidates / "x.conll").error
