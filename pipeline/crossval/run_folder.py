@@ -48,7 +48,8 @@ class RunFolder:
         written = folder.read_json("results.json").get("format", 1)  # the first ones had no number
         if written != FORMAT:
             raise InputError(
-                f"{folder.path} holds results of format {written!r}, but this gramline reads format {FORMAT}",
+                f"{folder.path} holds results of format {written!r}, but this version of gramline reads format "
+                f"{FORMAT}",
                 advice="use the version that wrote them, or run the job again",
             )
         return folder
