@@ -14,8 +14,7 @@ from typing import Any
 
 from gramline.kernels.catalogue import KERNELS, OBSERVATIONS, PRIORS, find
 from gramline.kernels.observations.base import ObservationKernel
-from gramline.kernels.parameters import REQUIRED, Parameter, parameters_of
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import REQUIRED, Parameter, Record, parameters_of
 from gramline.kernels.value_kinds import Choice, Instance
 from gramline.learners.catalogue import LEARNERS, find_learner
 from gramline.pipeline.cli.job_file.tables import TABLES

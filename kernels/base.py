@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Floats, Offsets, Packable, Packed, pack_pair
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import Record
 from gramline.kernels.tiles import Tile
 
 

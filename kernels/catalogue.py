@@ -1,4 +1,4 @@
-"""The one table of records by name: what a store, a model or a job file writes down and reads back."""
+"""The one table of records by name: what stores, models and job files write down and read back, and people read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from gramline.kernels.errors import KernelParameterError, did_you_mean
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import Record, parameters_of
 
 KERNELS = {
     "sequence-labeling": "gramline.kernels.sequences.labeling:SequenceLabeling",
@@ -31,6 +31,7 @@ PRIORS = {
 EVERYTHING = KERNELS | OBSERVATIONS | PRIORS
 
 R = TypeVar("R", bound=Record)
+LONGEST = 60  # characters of a value that is shown whole
 
 
 def find(name: str, base: type[R]) -> type[R]:
@@ -66,3 +67,34 @@ def _revive(key: str, value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_revive(key, item) for item in value)
     return value
+
+
+def describe(description: Mapping[str, Any] | None) -> str:
+    """A kernel's dictionary in one line: sequence-labeling(c=0.5, observation=polynomial)."""
+    if description is None:
+        return ""
+    defaults = _defaults(str(description["name"]))
+    parts = [
+        f"{key}={describe(value) if isinstance(value, Mapping) else short_value(value)}"
+        for key, value in description.items()
+        if key != "name" and value is not None and not (key in defaults and defaults[key] == value)
+    ]
+    return f"{description['name']}({', '.join(parts)})" if parts else str(description["name"])
+
+
+def _defaults(name: str) -> dict[str, Any]:
+    """The dictionary of a record at its defaults; empty for a record that only another version knows."""
+    try:
+        kind = find(name, Record)
+    except KernelParameterError:
+        return {}
+    defaults = {key: parameter.default for key, parameter in parameters_of(kind).items()}
+    return {key: value.to_dict() if isinstance(value, Record) else value for key, value in defaults.items()}
+
+
+def short_value(value: Any) -> str:
+    """A parameter as a table shows it: matrices by their size, long texts cut."""
+    if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
+        return f"{len(value)} x {len(value[0])} matrix"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -15,9 +15,9 @@ from functools import cache
 from inspect import Parameter as Argument
 from inspect import signature
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from gramline.kernels.errors import LocatedError, did_you_mean
+from gramline.kernels.errors import KernelParameterError, LocatedError, did_you_mean
 from gramline.kernels.value_kinds import Choice, Flag, Instance, Kind, Number, Refused, Words
 
 REQUIRED: Any = Argument.empty  # the default of a parameter that has none
@@ -137,3 +137,44 @@ def _declared(hint: Any) -> tuple[Kind, bool, str]:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+class Record:
+    """Base of every frozen parameter record: kernels, observation kernels, priors; a subclass is a frozen dataclass.
+
+    `name` is the key of the record in the catalogue; the dictionary form is {"name": ..., field: value, ...}.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]  # half a sentence for docs/reference.md
+    what: ClassVar[str] = "a kernel, an observation kernel or a prior"
+
+    def __post_init__(self) -> None:
+        """Every value checked as its field declares it, and kept as a plain one."""
+        kind = type(self)
+        for key, value in checked(kind, self.get_params(), KernelParameterError, prefix=f"{kind.__name__}.").items():
+            object.__setattr__(self, key, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
+        """Constructor arguments by name."""
+        return {name: getattr(self, name) for name in parameters_of(type(self))}
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able dictionary; `catalogue.from_dict` gives an equal record back."""
+        return {"name": self.name} | {key: _plain(value) for key, value in self.get_params().items()}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """The record with these parameters; one that is unknown or missing is an error with its `key`."""
+        known = parameters_of(cls)
+        refuse_unknown(params, known, KernelParameterError, f"{cls.__name__} has no parameter")
+        require_all(cls, params, KernelParameterError, prefix=f"{cls.__name__}.")
+        return cls(**params)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

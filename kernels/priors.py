@@ -10,8 +10,7 @@ import numpy as np
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import MISSING, Floats, Packed, place
-from gramline.kernels.parameters import Weight
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import Record, Weight
 
 ROW_SUM_TOLERANCE = 1e-6
 DISTRIBUTION_ADVICE = "give values between 0 and 1 that sum to 1"

@@ -6,11 +6,11 @@ scikit-learn itself is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass, replace
 from importlib import import_module
 from inspect import Parameter, signature
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,17 @@ from numpy.typing import NDArray
 from gramline.kernels.parameters import checked, refuse_unknown
 from gramline.learners.arrays import Indices
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
+
+Unlabeled = Annotated[Literal["error", "drop"], '`"drop"` leaves structures with an unlabeled position out']
+Loss = Annotated[Literal["none", "hamming"], '`"hamming"` counts wrong positions']
+
+
+def is_listed(value: Any) -> bool:
+    """Several values one after another: a list, an array, a generator.
+
+    Text would fall into characters, bytes into numbers and a mapping into its keys: they are none.
+    """
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
 
 
 class Estimator:

@@ -16,8 +16,8 @@ from gramline.kernels.packing import MISSING
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, WideCodes
 from gramline.learners.errors import LabelError
+from gramline.learners.estimator import is_listed
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import is_listed
 
 Labels = Iterable[Sequence[str | None] | None]  # one sequence per structure
 

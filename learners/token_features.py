@@ -11,7 +11,7 @@ from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Codes, Mask, Offsets
 from gramline.learners.errors import LabelError, LearnerError
-from gramline.learners.parameters import Unlabeled
+from gramline.learners.estimator import Unlabeled
 
 
 def packed_sequences(corpus: Packable | Packed) -> Packed:

@@ -1,4 +1,4 @@
-"""What an observation kernel is: a frozen record that compares the observations at two positions, strip by strip."""
+"""What an observation kernel is: a frozen record that compares two positions, strip by strip."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
+from gramline.kernels._jit import jit
 from gramline.kernels.packing import Floats, Ints, Packed
-from gramline.kernels.parameters import Boolean
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import Boolean, Record
 from gramline.kernels.value_kinds import Flag
 
 
@@ -65,3 +65,41 @@ def inverse_norms(diagonal: Floats) -> Floats:
     usable = norms > np.finfo(np.float64).tiny
     result: Floats = np.divide(1.0, norms, out=np.zeros_like(norms), where=usable)
     return result
+
+
+class EqualStrips:
+    """1 where the codes of row and column are equal."""
+
+    def __init__(self, rows: Ints, cols: Ints) -> None:
+        self.rows, self.cols = rows, cols
+
+    def fill(self, first: int, last: int, out: Floats) -> None:
+        fill_equal(self.rows[first:last], self.cols, out)
+
+
+class GatheredStrips:
+    """k_x(i, t) = values[rows[i], cols[t]]."""
+
+    def __init__(self, values: Floats, rows: Ints, cols: Ints) -> None:
+        self.values, self.rows, self.cols = values, rows, cols
+
+    def fill(self, first: int, last: int, out: Floats) -> None:
+        fill_gathered(self.values, self.rows[first:last], self.cols, out)
+
+
+@jit
+def fill_equal(rows: Ints, cols: Ints, out: Floats) -> None:
+    """out[i, t] = 1.0 if rows[i] == cols[t] else 0.0; int32 codes, float64 out."""
+    for i in range(len(rows)):
+        code = rows[i]
+        for t in range(len(cols)):
+            out[i, t] = 1.0 if cols[t] == code else 0.0
+
+
+@jit
+def fill_gathered(values: Floats, rows: Ints, cols: Ints, out: Floats) -> None:
+    """out[i, t] = values[rows[i], cols[t]]; int32 codes, float64 values and out."""
+    for i in range(len(rows)):
+        line = values[rows[i]]
+        for t in range(len(cols)):
+            out[i, t] = line[cols[t]]

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.observations.base import AlwaysNormalized, ObservationKernel
-from gramline.kernels.observations.codes import EqualStrips
+from gramline.kernels.observations.base import AlwaysNormalized, EqualStrips, ObservationKernel
 from gramline.kernels.packing import Floats, Packed
 
 

@@ -7,8 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.observations.base import inverse_norms
-from gramline.kernels.observations.codes import GatheredStrips
+from gramline.kernels.observations.base import GatheredStrips, inverse_norms
 from gramline.kernels.observations.product_loops import (
     RowSlots,
     SlottedColumns,

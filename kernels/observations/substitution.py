@@ -11,8 +11,7 @@ import numpy as np
 
 from gramline.kernels.errors import KernelParameterError, PackingError
 from gramline.kernels.matrices import Matrix
-from gramline.kernels.observations.base import Normalized, ObservationKernel, inverse_norms
-from gramline.kernels.observations.codes import GatheredStrips
+from gramline.kernels.observations.base import GatheredStrips, Normalized, ObservationKernel, inverse_norms
 from gramline.kernels.packing import Floats, Ints, Packed, place
 from gramline.kernels.value_kinds import Kind, Refused
 

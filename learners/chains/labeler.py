@@ -15,11 +15,9 @@ from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.moments import path_moments
 from gramline.learners.chains.viterbi import path_scores, viterbi
 from gramline.learners.errors import LabelError
-from gramline.learners.estimator import Learner
+from gramline.learners.estimator import Learner, Unlabeled
 from gramline.learners.labels import Labels, decode_labels, label_lists
-from gramline.learners.operators.checks import check_cross
-from gramline.learners.operators.operator import GramOperator, is_operator
-from gramline.learners.parameters import Unlabeled
+from gramline.learners.operators.operator import GramOperator, check_cross, is_operator
 from gramline.learners.token_features import label_names, packed_sequences
 
 Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads

@@ -12,7 +12,19 @@ import numpy as np
 
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Codes, Floats, Offsets
-from gramline.learners.chains.ties import TIE
+
+TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
+
+
+def magnitude_probe(sizes: Floats) -> Floats:
+    """A column c, shape (n_rows,), for which |G^T c| has the order of the sums of |G| * sizes.
+
+    `sizes` themselves would do for a Gram without negative entries. Where positive and negative entries cancel exactly,
+    so would their sum; the same numbers, each times its own factor between 1/2 and 3/2, do not.
+    """
+    factors = np.random.default_rng(0).uniform(0.5, 1.5, size=len(sizes))
+    column: Floats = sizes * factors
+    return column
 
 
 class Decoder(NamedTuple):

@@ -17,8 +17,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.operators.layout import by_block
 from gramline.learners.operators.operator import GramOperator, HasDense
-from gramline.learners.operators.selection import by_block
 
 STRIP_ROWS = 128  # converted to float64 at a time
 LARGEST_VARIANCE = 1e100

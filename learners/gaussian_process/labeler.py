@@ -37,8 +37,7 @@ from gramline.learners.gaussian_process.scale_search import ScaleSearch
 from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments
 from gramline.learners.gaussian_process.training import Progress, Training, maximise
 from gramline.learners.labels import Labels, decode_labels, encode_labels
-from gramline.learners.operators.checks import check_cross, check_square
-from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 
 
 class GaussianProcessLabeler(FittedLabeler):

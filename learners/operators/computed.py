@@ -12,8 +12,7 @@ from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
-from gramline.learners.operators.layout import BlockLayout, GramLayout
-from gramline.learners.operators.selection import select_rows
+from gramline.learners.operators.layout import BlockLayout, GramLayout, select_rows
 
 
 class ComputedGram:

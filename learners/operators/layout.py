@@ -1,4 +1,4 @@
-"""Which structures lie in which block: integers only.
+"""Which structures lie in which block, and which blocks hold some rows and columns.
 
 Rows of a Gram matrix are laid out whole structures at a time, in corpus order, into blocks of at most
 `block_rows` rows. Learners see rows without padding; a store pads each block to `block_rows`.
@@ -6,19 +6,22 @@ Rows of a Gram matrix are laid out whole structures at a time, in corpus order, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Indices
+from gramline.learners.arrays import Indices, Tile
 from gramline.learners.errors import LayoutError
 
 DEFAULT_BLOCK_ROWS = 2048
 SMALL_BLOCK_ROWS = (512, 1024)  # for data that fits into one such block: a padded tile of 2048 rows takes 32 MB
+Key = tuple[int, int]
+Stream = Callable[[list[Key]], Iterable[tuple[Key, Tile]]]  # stored tiles by key, in the order asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,3 +133,30 @@ def _whole_numbers(lengths: ArrayLike) -> Indices:
     if sizes.min(initial=0) < 0:
         raise LayoutError(f"structure {int(sizes.argmin())} has {sizes.min()} positions; a length is at least 0")
     return sizes.astype(np.int64)
+
+
+def select_rows(
+    layout: GramLayout, stream: Stream, rows: Indices, cols: Indices, dtype: np.dtype[Any] | None = None
+) -> Tile:
+    """G[rows][:, cols], float64 unless `dtype` says otherwise.
+
+    Every tile that holds some of it is read once, also when it serves (i, j) and (j, i).
+    """
+    row_groups, col_groups = by_block(layout.rows.block_starts, rows), by_block(layout.cols.block_starts, cols)
+    result = np.empty((len(rows), len(cols)), dtype)
+    wanted = {(i, j) if i <= j or not layout.is_symmetric else (j, i) for i in row_groups for j in col_groups}
+    for (i, j), tile in stream(sorted(wanted)):
+        sides = [(i, j, tile)] if i == j or not layout.is_symmetric else [(i, j, tile), (j, i, tile.T)]
+        for left, right, side in sides:
+            if left in row_groups and right in col_groups:
+                to_rows, to_cols = row_groups[left], col_groups[right]
+                from_rows = rows[to_rows] - layout.rows.block_starts[left]
+                from_cols = cols[to_cols] - layout.cols.block_starts[right]
+                result[np.ix_(to_rows, to_cols)] = side[np.ix_(from_rows, from_cols)]
+    return result
+
+
+def by_block(block_starts: Indices, rows: Indices) -> dict[int, Indices]:
+    """For every block that holds some of `rows`, in order: their places in `rows`."""
+    blocks = np.searchsorted(block_starts, rows, side="right") - 1
+    return {block: np.flatnonzero(blocks == block) for block in np.unique(blocks).tolist()}

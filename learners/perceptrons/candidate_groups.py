@@ -11,9 +11,9 @@ import numpy as np
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices
 from gramline.learners.errors import GroupError
+from gramline.learners.estimator import is_listed
 from gramline.learners.kinds import Groups
 from gramline.learners.operators.layout import BlockLayout
-from gramline.learners.parameters import is_listed
 
 
 def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:

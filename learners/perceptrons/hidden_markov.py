@@ -14,14 +14,12 @@ from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores
-from gramline.learners.chains.ties import magnitude_probe
-from gramline.learners.chains.viterbi import Decoder
+from gramline.learners.chains.viterbi import Decoder, magnitude_probe
 from gramline.learners.errors import LearnerError
+from gramline.learners.estimator import Unlabeled
 from gramline.learners.kinds import CorpusLearner, GramLearner
 from gramline.learners.labels import Labels, encode_labels
-from gramline.learners.operators.checks import check_square
-from gramline.learners.operators.operator import GramOperator, is_operator
-from gramline.learners.parameters import Unlabeled
+from gramline.learners.operators.operator import GramOperator, check_square, is_operator
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
     DualWeights,

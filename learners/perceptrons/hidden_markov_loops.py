@@ -10,8 +10,7 @@ from typing import NamedTuple
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Ints
 from gramline.learners.arrays import Codes, Floats, Offsets
-from gramline.learners.chains.ties import TIE
-from gramline.learners.chains.viterbi import Decoder, decode_chain
+from gramline.learners.chains.viterbi import TIE, Decoder, decode_chain
 
 
 class Chains(NamedTuple):

@@ -15,11 +15,10 @@ import numpy as np
 
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Mask, Matrix
-from gramline.learners.chains.ties import TIE, magnitude_probe
+from gramline.learners.chains.viterbi import TIE, magnitude_probe
 from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
-from gramline.learners.operators.checks import check_cross, check_square
-from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 from gramline.learners.perceptrons.labeling_training import Training, run_round
 
 

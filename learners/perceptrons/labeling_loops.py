@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Counts, Floats, Indices, Mask, Tile, WideCodes
-from gramline.learners.chains.ties import TIE
+from gramline.learners.chains.viterbi import TIE
 
 
 class Given(NamedTuple):

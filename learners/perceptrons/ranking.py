@@ -12,11 +12,10 @@ import numpy as np
 
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Indices, Mask, Matrix
-from gramline.learners.chains.ties import TIE, magnitude_probe
+from gramline.learners.chains.viterbi import TIE, magnitude_probe
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import Groups, RankingLearner
-from gramline.learners.operators.checks import check_rows, check_square
-from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.operator import GramOperator, check_rows, check_square
 from gramline.learners.perceptrons.candidate_groups import (
     batches_within_blocks,
     batches_within_size,

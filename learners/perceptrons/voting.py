@@ -9,7 +9,7 @@ import numpy as np
 
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Counts, Matrix
-from gramline.learners.chains.ties import TIE
+from gramline.learners.chains.viterbi import TIE
 
 HYPOTHESES = 256  # hypotheses whose scores are in memory at once
 

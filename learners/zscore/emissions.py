@@ -18,8 +18,8 @@ from scipy.sparse import csr_array, diags_array
 from gramline.learners.arrays import Floats
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.cholesky import solve_refined
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
-from gramline.learners.linear_algebra.refined_cholesky import solve_refined
 from gramline.learners.zscore.compressed_features import CompressedFeatures
 from gramline.learners.zscore.local_features import LocalFeatures, overlaps
 

@@ -19,6 +19,7 @@ from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler, cross_scores
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.estimator import Loss, Unlabeled
 from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import (
@@ -31,9 +32,7 @@ from gramline.learners.linear_algebra.conjugate_gradient import (
     solve_together,
 )
 from gramline.learners.linear_algebra.preconditioner import nystrom_cg_steps
-from gramline.learners.operators.checks import check_square
-from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import Loss, Unlabeled
+from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.zscore.kernel_problem import KernelProblem, ReducedSolution
 
 

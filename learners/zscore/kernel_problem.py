@@ -10,10 +10,10 @@ import numpy as np
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Floats, Indices
 from gramline.learners.chains.moments import ChainStatistics
+from gramline.learners.estimator import Unlabeled
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import Solution
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import Unlabeled
 from gramline.learners.token_features import labeled_structures
 from gramline.learners.zscore.transitions import ChainSolution, reduce_transitions
 

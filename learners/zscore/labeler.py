@@ -18,9 +18,9 @@ from gramline.learners.arrays import Floats, Offsets
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import LearnerParameterError
+from gramline.learners.estimator import Loss, Unlabeled
 from gramline.learners.kinds import CorpusLearner
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
-from gramline.learners.parameters import Loss, Unlabeled
 from gramline.learners.token_features import (
     feature_matrix,
     feature_names,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gramline.kernels.descriptions import describe
+from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import (
     count,

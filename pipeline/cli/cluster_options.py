@@ -14,10 +14,9 @@ from gramline.pipeline.cli.job_file.file import JobFile, either
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.stopping import defer_signals
 from gramline.pipeline.errors import ClusterError, InputError
-from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.connect import connect, quiet
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.executors.inline import InlineExecutor
 
 F = TypeVar("F", bound=Callable[..., Any])
 OF_A_SCHEDULER = ("tls_ca", "tls_cert", "tls_key", "insecure_plain_text")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from gramline.kernels.descriptions import describe
+from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.cv_job import Prepared
 from gramline.pipeline.cli.job_file.file import either
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, say_table, size

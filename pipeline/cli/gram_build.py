@@ -22,8 +22,7 @@ from gramline.pipeline.cli.terminal.output import count, duration, json_option, 
 from gramline.pipeline.cli.terminal.result import Tally, progress_shown, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
 from gramline.pipeline.gram.forecast import Forecast, kernel_notes

@@ -12,8 +12,7 @@ from gramline.pipeline.cli.terminal.output import count, duration, json_option, 
 from gramline.pipeline.cli.terminal.result import TextRecords, say_predictions
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.load import load_trained
-from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.model import Model, load_trained
 from gramline.pipeline.models.predictions import Predictions, by_label
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.

@@ -14,11 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.packing import Offsets
-from gramline.learners.parameters import is_listed
-from gramline.pipeline.corpus.flat import FlatCorpus, column_array, flatten, list_offsets
-from gramline.pipeline.corpus.label_columns import label_columns, prior_column
-from gramline.pipeline.corpus.links import children_column, edges_column, links_column
-from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked, string_array
+from gramline.learners.estimator import is_listed
+from gramline.pipeline.corpus.columns import children_column, edges_column, label_columns, links_column, prior_column
+from gramline.pipeline.corpus.flat import (
+    NONE,
+    FlatCorpus,
+    NameCodes,
+    column_array,
+    dictionary_array,
+    flatten,
+    list_offsets,
+    lists,
+    ranked,
+    string_array,
+)
 from gramline.pipeline.corpus.pack import PACKED_TYPES
 from gramline.pipeline.corpus.parses import productions, single_tree
 from gramline.pipeline.corpus.tokens import TokenColumns, listed

@@ -14,11 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Offsets, Packed
+from gramline.pipeline.corpus.columns import label_columns
 from gramline.pipeline.corpus.constructors import CheckedTable
-from gramline.pipeline.corpus.fingerprint import fingerprint
-from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array
-from gramline.pipeline.corpus.label_columns import label_columns
-from gramline.pipeline.corpus.names import string_array
+from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint, string_array
 from gramline.pipeline.corpus.pack import pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested

@@ -1,4 +1,4 @@
-"""A corpus table as flat arrays: what packing, checking and fingerprinting read.
+"""A corpus table as flat arrays: what packing and checking read, and what the fingerprint is taken of.
 
 Names come out ranked in code point order and only as far as they are used, so that two tables with the same content
 give the same arrays whatever their chunks, dictionaries or history.
@@ -6,6 +6,9 @@ give the same arrays whatever their chunks, dictionaries or history.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +19,52 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.pipeline.corpus.names import NONE, ranked
 from gramline.pipeline.errors import CorpusError
+
+NONE = -1  # the code of a missing name
+LIST_COLUMNS = ("features", "values", "links", "labels", "prior", "tags")  # one entry per position
+_DEPTHS = {"tokens": 1, "labels": 1, "tags": 1, "features": 2, "values": 2, "links": 2, "prior": 2}
+FINGERPRINT_VERSION = 1
+
+
+class NameCodes(dict[str, int]):
+    """A code for every name asked for, in the order of asking."""
+
+    def __missing__(self, name: str) -> int:
+        code = self[name] = len(self)
+        return code
+
+
+def ranked(names: Sequence[str], codes: NDArray[np.integer]) -> tuple[tuple[str, ...], Ints]:
+    """Only the names that `codes` use, in code point order, and the codes in that order; NONE stays NONE."""
+    seen = np.zeros(len(names), dtype=bool)
+    seen[codes[codes >= 0]] = True
+    used = sorted(np.flatnonzero(seen).tolist(), key=names.__getitem__)
+    rank = np.full(len(names) + 1, NONE, dtype=np.int32)  # the last entry is where NONE looks itself up
+    rank[used] = np.arange(len(used), dtype=np.int32)
+    return tuple(names[code] for code in used), rank[codes]
+
+
+def dictionary_array(names: Sequence[str], codes: Ints) -> Any:
+    """An Arrow dictionary array; NONE becomes null."""
+    indices: Any = pa.array(codes, pa.int32(), mask=codes == NONE)
+    return pa.DictionaryArray.from_arrays(indices, string_array(names))
+
+
+def string_array(names: Iterable[str]) -> pa.Array[Any]:
+    """An Arrow string array; half a surrogate pair is an error that shows the name."""
+    listed = list(names)
+    try:
+        return pa.array(listed, pa.string())
+    except (UnicodeEncodeError, pa.ArrowInvalid):
+        broken = next(name for name in listed if any("\ud800" <= letter <= "\udfff" for letter in name))
+        raise CorpusError(f"the name {broken!r} is not valid Unicode text", advice="repair its encoding") from None
+
+
+def lists(offsets: NDArray[np.int64], values: pa.Array[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
+    """A list array: entry i is values[offsets[i]:offsets[i + 1]], or null where `missing`."""
+    mask = None if missing is None or not missing.any() else pa.array(missing)
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values, mask=mask)
 
 
 @dataclass(frozen=True)
@@ -43,10 +90,6 @@ class FlatCorpus:
     labels: Names | None  # n codes
     prior: Floats | None  # shape (n, n_labels)
     tags: Names | None  # n codes
-
-
-LIST_COLUMNS = ("features", "values", "links", "labels", "prior", "tags")  # one entry per position
-_DEPTHS = {"tokens": 1, "labels": 1, "tags": 1, "features": 2, "values": 2, "links": 2, "prior": 2}
 
 
 def check_types(table: pa.Table) -> None:
@@ -131,3 +174,42 @@ def flatten(table: pa.Table) -> FlatCorpus:
 def _names_of(table: pa.Table, name: str) -> Names | None:
     column = column_array(table, name)
     return None if column is None else coded(column.flatten())
+
+
+def fingerprint(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> str:
+    """SHA-256 over every part that decides numbers, each written as name, byte count, little-endian bytes.
+
+    Counts: the kind, the order of structures, observations, features, links, labels, label order, prior and tags.
+    Does not count: ids, groups, file names, chunks, dictionaries, or the words behind feature sets.
+    """
+    digest = hashlib.sha256(f"gramline corpus {FINGERPRINT_VERSION}".encode())
+
+    def put(name: str, content: bytes) -> None:
+        digest.update(f"|{name}:{len(content)}|".encode())
+        digest.update(content)
+
+    def put_array(name: str, array: NDArray[np.generic] | None, dtype: str) -> None:
+        if array is not None:
+            put(name, np.ascontiguousarray(array, dtype=dtype).tobytes())
+
+    def put_names(name: str, strings: Names | None) -> None:
+        if strings is not None:
+            put(f"{name} names", json.dumps(strings.names).encode())
+            put_array(f"{name} codes", strings.codes, "<i4")
+
+    put("kind", kind.encode())
+    put("labels", json.dumps(label_names).encode())
+    put_array("starts", flat.starts, "<i8")
+    observed = np.where(flat.own, flat.texts.codes, -1)
+    put_names("texts", Names(*ranked(flat.texts.names, observed)))
+    put_array("own", flat.own, "|b1")
+    put_array("feature rows", flat.feature_indptr, "<i8")
+    put_names("features", flat.features)
+    put_array("values", flat.values, "<f8")
+    put_array("link rows", flat.link_indptr, "<i8")
+    put_array("links", flat.links, "<i4")
+    if flat.labels is not None and (flat.labels.codes >= 0).any():
+        put_names("label", flat.labels)
+    put_array("prior", flat.prior, "<f8")
+    put_names("tags", flat.tags)
+    return digest.hexdigest()

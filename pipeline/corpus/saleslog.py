@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.pipeline.corpus.columns import children_column, edges_column
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.links import children_column, edges_column
 from gramline.pipeline.corpus.parses import Tree
 from gramline.pipeline.corpus.readers.columns import ColumnTable
 from gramline.pipeline.corpus.readers.features import observe

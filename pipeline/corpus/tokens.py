@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.pipeline.corpus.names import NONE, NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.corpus.flat import NONE, NameCodes, dictionary_array, lists, ranked
 from gramline.pipeline.errors import CorpusError
 
 

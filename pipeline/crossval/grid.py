@@ -8,11 +8,10 @@ from itertools import product
 from typing import Any
 
 from gramline.kernels.catalogue import EVERYTHING, find
-from gramline.kernels.parameters import parameters_of
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import Record, parameters_of
 from gramline.kernels.value_kinds import Kind
 from gramline.learners.catalogue import find_learner
-from gramline.learners.parameters import is_listed
+from gramline.learners.estimator import is_listed
 from gramline.pipeline.errors import InputError
 
 MOST = 100_000  # settings of one job: nobody waits for more

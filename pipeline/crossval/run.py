@@ -13,11 +13,10 @@ from urllib.request import urlopen
 from gramline.pipeline.crossval.fold_spec import joined
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, problems_of
-from gramline.pipeline.crossval.nested import NestedSelection, select_nested
 from gramline.pipeline.crossval.progress import JobProgress
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings, Running, solve
-from gramline.pipeline.crossval.summary import summarize
+from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
 from gramline.pipeline.crossval.tasks import stored
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
 from gramline.pipeline.events import Listener, silent

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from gramline.kernels.priors import EmpiricalPrior
-from gramline.learners.estimator import Learner
+from gramline.learners.estimator import Learner, is_listed
 from gramline.learners.kinds import Progress, RankingLearner
 from gramline.learners.labels import label_lists
 from gramline.learners.metrics import Evaluation, evaluate
-from gramline.learners.operators.checks import check_operator
-from gramline.learners.operators.operator import GramOperator
-from gramline.learners.parameters import is_listed
+from gramline.learners.operators.operator import GramOperator, check_operator
 from gramline.pipeline.choices import Metric
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, custom_folds, k_fold

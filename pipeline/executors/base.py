@@ -1,12 +1,15 @@
 """How a list of tasks is run: the one thing a build or a stream knows of the machines it runs on.
 
-One try of one task is the same on every executor: `attempt` says what may be tried again and what may not.
+`InlineExecutor` runs them in this process: no cluster, for small data and for tests. One try of one task is the
+same on every executor: `attempt` says what may be tried again and what may not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from gramline.kernels.errors import KernelError
@@ -18,6 +21,7 @@ Result = TypeVar("Result")
 
 # The user's input, the same on every try: trying again would only cost time.
 FINAL = (KernelError, LearnerError, InputError)
+AHEAD = 2  # tasks in flight per thread: one computes, one is ready
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,51 @@ def attempt(function: Callable[[Task], Result], task: Task) -> Result | Refusal:
         return function(task)
     except FINAL as error:
         return Refusal(error)
+
+
+class InlineExecutor:
+    """Runs tasks in the calling thread, or in `n_threads` threads of this process (kernel loops release the GIL)."""
+
+    def __init__(self, n_threads: int = 1) -> None:
+        if n_threads < 1:
+            raise InputError(f"an executor needs at least 1 thread, got {n_threads}")
+        self._n_threads = n_threads
+
+    @property
+    def n_threads(self) -> int:
+        return self._n_threads
+
+    def run(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+    ) -> Generator[Outcome[Task, Result], None, None]:
+        """One outcome per task as they complete; see `Executor.run`."""
+        if self._n_threads == 1:
+            for task in tasks:
+                yield _outcome(function, task, retries)
+            return
+        remaining = iter(tasks)
+        pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="gramline")
+        running: set[Future[Outcome[Task, Result]]] = set()
+        try:
+            while True:
+                for task in islice(remaining, AHEAD * self._n_threads - len(running)):
+                    running.add(pool.submit(_outcome, function, task, retries))
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _outcome(function: Callable[[Task], Result], task: Task, retries: int) -> Outcome[Task, Result]:
+    for tries_left in range(retries, -1, -1):
+        try:
+            result = attempt(function, task)
+        except Exception as error:  # noqa: BLE001 - whatever a task raises is that task's outcome
+            if not tries_left:
+                return Outcome(task, None, error)
+        else:
+            return Outcome(task, None, result.error) if isinstance(result, Refusal) else Outcome(task, result)
+    raise InputError(f"retries must be at least 0, got {retries}")

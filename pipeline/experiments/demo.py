@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.descriptions import describe
+from gramline.kernels.catalogue import describe
 from gramline.kernels.observations.features import Linear
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.kernels.trees.labeling import TreeLabeling

@@ -21,7 +21,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conllu import read_conllu
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.crossval.fold_spec import FoldSpec
-from gramline.pipeline.crossval.nested import NestedSelection
+from gramline.pipeline.crossval.summary import NestedSelection
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, difference
 

@@ -15,8 +15,8 @@ import numpy as np
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.packing import Packed
 from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.learners.estimator import Loss
 from gramline.learners.operators.dense import DenseGram
-from gramline.learners.parameters import Loss
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler

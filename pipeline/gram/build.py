@@ -19,8 +19,7 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
-from gramline.pipeline.executors.base import FINAL, Executor, Outcome
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
 from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramline.learners.arrays import Matrix
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.tiled_cholesky import ScaledTiles, TiledFactor, factor_tile
-from gramline.learners.operators.selection import Key, select_rows
+from gramline.learners.operators.layout import Key, select_rows
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.task import Cache, planned_store

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,12 @@ from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.checks import check_labels, check_rows
-from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
-from gramline.pipeline.storage.documents import MODEL
+from gramline.pipeline.models.saved import SavedLearner, check_labels, check_rows, load_learner, save_learner
+from gramline.pipeline.storage.documents import MODEL, RANKER, Kind
+
+if TYPE_CHECKING:
+    from gramline.pipeline.models.ranker import Ranker
+
 
 COUNTED = ("symbols", "labels")  # what is kept of all training positions where a prior counts them
 STRANGE = (
@@ -216,3 +219,16 @@ def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:
 def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:
     nothing = Features(np.zeros(len(symbols) + 1, np.int64), np.zeros(0, np.int32), None)
     return PackedSequences(np.array([0, len(symbols)]), symbols, nothing, labels)
+
+
+def load_trained(path: str | os.PathLike[str]) -> Model | Ranker:
+    """The model or the ranker that was saved at `path`."""
+    makers: dict[Kind, Callable[[SavedLearner], Model | Ranker]] = {MODEL: Model.from_saved, RANKER: _ranker}
+    return load_learner(path, makers)
+
+
+def _ranker(saved: SavedLearner) -> Ranker:
+    # A labeler must not wait for the parse kernels and forests of a ranker to load.
+    from gramline.pipeline.models.ranker import Ranker
+
+    return Ranker.from_saved(saved)

@@ -28,9 +28,15 @@ from gramline.learners.perceptrons.voting import Ballot
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.checks import check_forest_arrays, check_hypotheses, check_rows
 from gramline.pipeline.models.model import chosen_structures
-from gramline.pipeline.models.saved import SavedLearner, load_learner, save_learner
+from gramline.pipeline.models.saved import (
+    SavedLearner,
+    check_forest_arrays,
+    check_hypotheses,
+    check_rows,
+    load_learner,
+    save_learner,
+)
 from gramline.pipeline.storage.documents import RANKER
 
 CHANGES = 1 << 23  # changes of scores held at once while hypotheses vote: 64 MB, and as much for their sizes

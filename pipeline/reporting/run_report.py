@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from gramline.kernels.descriptions import describe
+from gramline.kernels.catalogue import describe
 from gramline.learners.metrics import evaluate
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.summary import setting_names

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gramline.learners.arrays import Floats
-from gramline.learners.linear_algebra import refined_cholesky
+from gramline.learners.linear_algebra import cholesky
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
 from gramline.learners.zscore import emissions
@@ -54,7 +54,7 @@ def routes(training: _Training, ridge: float) -> dict[str, Callable[[], Floats]]
     def solve(solver: Solver, **constants: Any) -> Floats:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in constants.items():
-                patch.setattr(refined_cholesky if name == "SMALL" else emissions, name, value)
+                patch.setattr(cholesky if name == "SMALL" else emissions, name, value)
             return EmissionSystem(system.features, system.sides, system.n_labels).solve(ridge, solver, STOPPING)
 
     return {

@@ -10,8 +10,7 @@ import pytest
 from scripted_tasks import Script, act, calls
 
 from gramline.kernels.errors import KernelOverflowError
-from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import Executor, InlineExecutor
 
 EXECUTORS = ("inline", "threads", "dask")
 

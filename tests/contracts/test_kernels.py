@@ -34,7 +34,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import EVERYTHING, KERNELS, find, from_dict
 from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.packing import Packed
-from gramline.kernels.records import Record
+from gramline.kernels.parameters import Record
 
 
 def letters() -> Packed:

@@ -13,7 +13,7 @@ from gram_samples import KERNEL, ScriptedExecutor, chunks, corpus
 from gramline.pipeline import StoredGram, build_gram
 from gramline.pipeline.errors import RunError, StoreError, TileFailedError
 from gramline.pipeline.events import Event, TileFailed
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.storage.tile_array import TileArray
 

@@ -26,9 +26,9 @@ from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.settings_file import TomlLines
 from gramline.pipeline.storage.groups import digest, open_group, read_attributes, write_arrays
 from gramline.pipeline.storage.writer import write_group
-from gramline.pipeline.toml_lines import TomlLines
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

@@ -32,6 +32,7 @@ from gramline.kernels.parameters import (
     Boolean,
     NonNegative,
     Positive,
+    Record,
     Share,
     Text,
     Weight,
@@ -41,7 +42,6 @@ from gramline.kernels.parameters import (
     checked,
     parameters_of,
 )
-from gramline.kernels.records import Record
 from gramline.kernels.value_kinds import Kind
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from gramline.kernels.descriptions import describe
+from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, size
 from gramline.pipeline.cli.terminal.progress import shown
 from gramline.pipeline.events import BuildFinished, BuildStarted, Event, Listener

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gramline.kernels.packing import Ints, Offsets
-from gramline.pipeline.corpus.flat import Names
-from gramline.pipeline.corpus.names import NameCodes, ranked
+from gramline.pipeline.corpus.flat import NameCodes, Names, ranked
 from gramline.pipeline.corpus.textfile import read_lines
 from gramline.pipeline.errors import CorpusError
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.pipeline.corpus.columns import children_column
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.links import children_column
 from gramline.pipeline.corpus.readers.columns import ColumnTable
 from gramline.pipeline.corpus.readers.features import observe
 from gramline.pipeline.corpus.textfile import excerpt, located, read_lines

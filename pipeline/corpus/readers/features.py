@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gramline.kernels.packing import Features, Ints, Offsets
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
-from gramline.pipeline.corpus.names import NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.corpus.flat import NameCodes, dictionary_array, lists, ranked
 from gramline.pipeline.corpus.readers.columns import ColumnTable, encode, shifted
 from gramline.pipeline.corpus.tokens import canonical_rows
 from gramline.pipeline.errors import CorpusError

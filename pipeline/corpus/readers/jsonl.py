@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from gramline.pipeline.corpus.columns import children_column, edges_column, label_columns
 from gramline.pipeline.corpus.corpus import CONTENT_COLUMNS, Corpus
-from gramline.pipeline.corpus.label_columns import label_columns
-from gramline.pipeline.corpus.links import children_column, edges_column
 from gramline.pipeline.corpus.parses import bracketed
 from gramline.pipeline.corpus.textfile import excerpt, located, read_lines
 from gramline.pipeline.corpus.tokens import TokenColumns

@@ -10,7 +10,7 @@ from tolerances import assert_close
 
 from gramline.kernels import Gaussian, Identity, Linear, Polynomial
 from gramline.kernels.observations import product_loops, products
-from gramline.kernels.observations.codes import GatheredStrips
+from gramline.kernels.observations.base import GatheredStrips
 from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns
 from gramline.kernels.packing import Features, PackedSequences
 

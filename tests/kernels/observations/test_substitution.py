@@ -7,7 +7,7 @@ from tolerances import assert_close
 
 from gramline.kernels import Identity, SequenceLabeling, Substitution
 from gramline.kernels.errors import PackingError
-from gramline.kernels.observations import codes
+from gramline.kernels.observations import base as codes
 
 MATRIX = [[4.0, -1.0, 0.0], [-1.0, 5.0, -2.0], [0.0, -2.0, 0.0]]
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from gramline.learners.linear_algebra import refined_cholesky
-from gramline.learners.linear_algebra.refined_cholesky import solve_refined
+from gramline.learners.linear_algebra import cholesky
+from gramline.learners.linear_algebra.cholesky import solve_refined
 
 
 @pytest.fixture(autouse=True)
 def _no_system_is_small(monkeypatch):
-    monkeypatch.setattr(refined_cholesky, "SMALL", 0)
+    monkeypatch.setattr(cholesky, "SMALL", 0)
 
 
 def with_condition(condition: float, size: int = 30) -> np.ndarray:
@@ -54,7 +54,7 @@ def test_nothing_to_solve_is_solved():
 
 
 def test_a_small_system_has_a_factor_in_double_precision_at_once(monkeypatch):
-    monkeypatch.setattr(refined_cholesky, "SMALL", 30)
+    monkeypatch.setattr(cholesky, "SMALL", 30)
     matrix = with_condition(1e14)
     value, tried = solved(matrix, matrix @ np.ones((30, 1)))
     assert tried == [np.float64]

@@ -11,7 +11,7 @@ from gramline.kernels import SubsetTree
 from gramline.learners.catalogue import learner_from_state
 from gramline.learners.errors import GroupError, LearnerError, NotFittedError
 from gramline.learners.operators.dense import DenseGram
-from gramline.learners.operators.selection import select_rows
+from gramline.learners.operators.layout import select_rows
 from gramline.learners.perceptrons import ranking as module
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus

@@ -8,7 +8,7 @@ from tolerances import assert_close
 from zscore_samples import enumerated, every_case, example, flat, packed_from, z_of
 
 from gramline.learners.chains.moments import ChainStatistics
-from gramline.learners.linear_algebra import refined_cholesky
+from gramline.learners.linear_algebra import cholesky
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import emissions
 from gramline.learners.zscore.compressed_features import CompressedFeatures
@@ -96,7 +96,7 @@ def test_features_are_eliminated_where_they_are_local(monkeypatch, small, group,
     monkeypatch.setattr(emissions, "FACTOR_SMALLEST", 0)
     monkeypatch.setattr(emissions, "_iterated", None)
     monkeypatch.setattr(emissions, "GROUP", group)
-    monkeypatch.setattr(refined_cholesky, "SMALL", small)
+    monkeypatch.setattr(cholesky, "SMALL", small)
     random = np.random.default_rng(6)
     rows = (random.random((40, 50)) < np.geomspace(0.02, 0.5, 50)) * random.integers(1, 3, size=(40, 50)).astype(float)
     lengths = [9, 1, 12, 18]

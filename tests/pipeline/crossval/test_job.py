@@ -32,8 +32,7 @@ from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.validate import METRICS, cross_validate
 from gramline.pipeline.errors import InputError, PlanError, RunError
-from gramline.pipeline.executors.base import Executor, Outcome, Result, Task
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import Executor, InlineExecutor, Outcome, Result, Task
 from gramline.pipeline.gram.cache import GramCache
 
 FOLDS = FoldSpec(3, seed=5)

@@ -16,10 +16,9 @@ from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
-from gramline.pipeline.executors.base import Executor, Outcome, Result, Task
+from gramline.pipeline.executors.base import Executor, InlineExecutor, Outcome, Result, Task
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram.cache import GramCache
 
 JOB = Job(

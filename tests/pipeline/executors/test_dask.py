@@ -25,9 +25,9 @@ from scripted_tasks import Script, act, calls
 
 from gramline.pipeline.errors import ClusterError, InputError
 from gramline.pipeline.executors import connect as dask_connect
+from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.executors.inline import InlineExecutor
 
 
 @contextmanager

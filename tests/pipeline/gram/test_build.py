@@ -17,7 +17,7 @@ from gramline.learners.errors import LayoutError
 from gramline.pipeline import Corpus, append_gram, build_gram, verify_gram
 from gramline.pipeline.errors import InputError, PlanError, StoreError
 from gramline.pipeline.events import BuildFinished, BuildStarted, Event, TileDone
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import InlineExecutor
 
 
 @pytest.mark.parametrize(

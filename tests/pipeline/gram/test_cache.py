@@ -16,7 +16,7 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline import Corpus, append_gram
 from gramline.pipeline.errors import InputError, StoreError
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.build import StoreChoices, compute_missing
 from gramline.pipeline.gram.cache import GramCache, LeadingGram
 

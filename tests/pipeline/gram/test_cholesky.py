@@ -17,9 +17,8 @@ from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline import StoredGram, build_gram
 from gramline.pipeline.errors import RunError, StoreError
-from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.executors.inline import InlineExecutor
 from gramline.pipeline.gram import cholesky as stored_cholesky
 from gramline.pipeline.gram.cholesky import claim_scratch, plan_factor
 

@@ -17,8 +17,8 @@ from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline import Corpus, StoredGram, build_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
+from gramline.pipeline.gram.product import BUFFERS_KEPT
 from gramline.pipeline.gram.stored import report_reads
-from gramline.pipeline.gram.stream import BUFFERS_KEPT
 
 
 @pytest.fixture(scope="module")

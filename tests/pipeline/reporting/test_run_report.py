@@ -27,7 +27,7 @@ from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.executors.inline import InlineExecutor
+from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.reporting.charts import ticks
 from gramline.pipeline.reporting.heatmap import coloured, png, thumbnail

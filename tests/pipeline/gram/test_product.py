@@ -13,10 +13,9 @@ from tolerances import assert_close
 
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.errors import TileCorruptError
-from gramline.pipeline.executors.base import Outcome, Result, Task
+from gramline.pipeline.executors.base import InlineExecutor, Outcome, Result, Task
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.executors.inline import InlineExecutor
-from gramline.pipeline.gram import spread_product as module
+from gramline.pipeline.gram import product as module
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gramline.kernels import Polynomial, SequenceLabeling, Substitution
-from gramline.kernels.descriptions import describe
+from gramline.kernels.catalogue import describe
 
 
 def test_kernels_in_words() -> None:
