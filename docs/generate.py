@@ -21,6 +21,7 @@ from gramline.pipeline.cli.job_file.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "pipeline" / "cli" / "job_file" / "job.schema.json"
+TABLE_START = '{"type": "object"'  # in the schema, which has one line per table
 DEFAULT_LEARNER = "labeling-perceptron"
 
 
@@ -43,7 +44,7 @@ def generated() -> dict[Path, str]:
         },
     }
     files = {ROOT / "docs" / name: filled(ROOT / "docs" / name, texts) for name, texts in parts.items()}
-    return files | {SCHEMA: json.dumps(job_schema(), indent=1) + "\n"}
+    return files | {SCHEMA: json.dumps(job_schema()).replace(TABLE_START, "\n" + TABLE_START) + "\n"}
 
 
 def filled(path: Path, texts: dict[str, str]) -> str:
@@ -90,7 +91,7 @@ def shown(value: Any) -> str:
 
 def job_schema() -> dict[str, Any]:
     tables: dict[str, Any] = {
-        name: {"description": str(kind.__doc__)} | record(kind, repeats=False) for name, kind in TABLES.items()
+        name: record(kind, repeats=False) | {"description": str(kind.__doc__)} for name, kind in TABLES.items()
     }
     kernels = [record(find(name, Record), name) for name in KERNELS]
     learners = [record(find_learner(name), name, needs_name=name != DEFAULT_LEARNER) for name in LEARNERS]

@@ -49,10 +49,10 @@ class SemidefiniteMatrix(SquareMatrix):
         return matrix
 
 
-Observation = Annotated[ObservationKernel, "how two observations are compared, see below"]
-LabelPrior = Annotated[Prior, "what is known of a position's label beforehand, see below"]
+Observation = Annotated[ObservationKernel, "k_x: how two observations are compared"]
+LabelPrior = Annotated[Prior, "what is known of a position's label beforehand"]
 LabelKernel = Annotated[
-    Matrix | None, SemidefiniteMatrix(), "labels x labels, positive semidefinite; none is the identity"
+    Matrix | None, SemidefiniteMatrix(), "k_y: labels x labels, positive semidefinite; none is the identity"
 ]
 
 

@@ -88,10 +88,6 @@ class EmpiricalPrior(Prior):
 
     L is the number of labels. An observation without training labels gets 1 / L.
 
-    Parameters
-    ----------
-    smoothing : s > 0.
-
     >>> from gramline.kernels import EmpiricalPrior
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_sequences([["a", "b", "a"]], [["x", "y", "x"]])
@@ -104,7 +100,7 @@ class EmpiricalPrior(Prior):
     name: ClassVar[str] = "empirical"
     summary: ClassVar[str] = "how often an observation had each label in training"
 
-    smoothing: Annotated[Weight, "counts added to every label"] = 1.0
+    smoothing: Annotated[Weight, "s: counts added to every label, above 0"] = 1.0
 
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
         training = packed if like is None else like

@@ -19,7 +19,9 @@ from gramline.kernels.parameters import checked, refuse_unknown
 from gramline.learners.arrays import Indices
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 
-Unlabeled = Annotated[Literal["error", "drop"], '`"drop"` leaves structures with an unlabeled position out']
+Unlabeled = Annotated[
+    Literal["error", "drop"], '`"drop"` leaves structures with an unlabeled position out, `"error"` refuses them'
+]
 Loss = Annotated[Literal["none", "hamming"], '`"hamming"` counts wrong positions']
 
 

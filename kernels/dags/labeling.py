@@ -26,10 +26,6 @@ class DagLabeling(PositionLabeling):
     Row by row in topological order: H[v] = (kap (1+U'))[v] A with A the edges on the right, U'[tau] = sum_v H[v].
     O(|E| T' + T |E'|) per pair. Positive semidefinite when kx is. Marginalized labeling kernel on DAGs.
 
-    Parameters
-    ----------
-    c, observation, prior, label_kernel : as those of `SequenceLabeling`.
-
     >>> from gramline.kernels import DagLabeling
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_dags([["a", "b", "c"]], [[(0, 1), (0, 2), (1, 2)]], [["x", "y", "y"]])

@@ -29,7 +29,9 @@ class NormalizedAlready(Flag):
         return False
 
 
-Normalized = Annotated[Boolean, "1 between an observation and itself"]
+Normalized = Annotated[
+    Boolean, "divide by sqrt(k_x(x, x) k_x(x', x')), 0 where that is not positive: 1 between an observation and itself"
+]
 AlwaysNormalized = Annotated[bool, NormalizedAlready(), "changes nothing: it is 1 between an observation and itself"]
 
 

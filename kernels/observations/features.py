@@ -41,10 +41,6 @@ class FeatureKernel(ObservationKernel):
 class Linear(FeatureKernel):
     """k_x = x . x': positive semidefinite.
 
-    Parameters
-    ----------
-    normalized : divide by |x| |x'|; 0 where that is 0.
-
     >>> from gramline.kernels import Linear, SequenceLabeling
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_sequences([[{"u": 1.0, "v": 2.0}], [{"u": 1.0}]])
@@ -63,12 +59,6 @@ class Linear(FeatureKernel):
 class Polynomial(FeatureKernel):
     """k_x = (x . x' + coef0)^degree: positive semidefinite.
 
-    Parameters
-    ----------
-    degree : a whole number, degree >= 1.
-    coef0 : coef0 >= 0.
-    normalized : divide by sqrt(k_x(x, x) k_x(x', x')); 0 where that is 0.
-
     >>> from gramline.kernels import Polynomial, SequenceLabeling
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_sequences([[{"u": 1.0, "v": 2.0}], [{"u": 1.0}]])
@@ -80,8 +70,8 @@ class Polynomial(FeatureKernel):
     name: ClassVar[str] = "polynomial"
     summary: ClassVar[str] = "(dot product + coef0)^degree"
 
-    degree: Annotated[Whole, "a whole number from 1"] = 2
-    coef0: Annotated[NonNegative, "0 or more; less would not be positive semidefinite"] = 1.0
+    degree: Annotated[Whole, "power of the sum, a whole number from 1"] = 2
+    coef0: Annotated[NonNegative, "added to the dot product, 0 or more; less would not be positive semidefinite"] = 1.0
     normalized: Normalized = False
 
     def apply(self, values: Floats) -> None:
@@ -91,10 +81,6 @@ class Polynomial(FeatureKernel):
 @dataclass(frozen=True)
 class Gaussian(FeatureKernel):
     """k_x = exp(-gamma |x - x'|^2): positive semidefinite, normalized already.
-
-    Parameters
-    ----------
-    gamma : gamma > 0.
 
     >>> from gramline.kernels import Gaussian, SequenceLabeling
     >>> from gramline.pipeline import Corpus
@@ -108,7 +94,7 @@ class Gaussian(FeatureKernel):
     summary: ClassVar[str] = "exp(-gamma distance^2)"
     by_distance: ClassVar[bool] = True
 
-    gamma: Annotated[Positive, "above 0"]
+    gamma: Annotated[Positive, "weight of the squared distance, above 0"]
     normalized: AlwaysNormalized = False
 
     def apply(self, values: Floats) -> None:

@@ -45,12 +45,6 @@ class Substitution(ObservationKernel):
     Published substitution matrices are not positive semidefinite. That is allowed; `is_positive_semidefinite` and
     `smallest_eigenvalue` report it, because learners that solve with the Gram matrix need it to be.
 
-    Parameters
-    ----------
-    symbols : the observations that can be compared, as strings; a string is read as its characters.
-    matrix : symmetric, shape (n_symbols, n_symbols).
-    normalized : divide by sqrt(k_x(x, x) k_x(x', x')); 0 where that is not positive.
-
     >>> from gramline.kernels import SequenceLabeling, Substitution
     >>> from gramline.pipeline import Corpus
     >>> observation = Substitution("AB", [[4.0, -1.0], [-1.0, 5.0]])
@@ -64,7 +58,9 @@ class Substitution(ObservationKernel):
     name: ClassVar[str] = "substitution"
     summary: ClassVar[str] = "a table, such as an amino-acid matrix"
 
-    symbols: Annotated[tuple[str, ...], SymbolNames(), "the observations it knows"]
+    symbols: Annotated[
+        tuple[str, ...], SymbolNames(), "the observations it knows; a string in Python stands for its characters"
+    ]
     matrix: Annotated[
         Matrix, "symbols x symbols, symmetric; one that is not positive semidefinite is reported, not refused"
     ]

@@ -40,14 +40,6 @@ class SequenceLabeling(PositionLabeling):
 
     O(T T') per pair. Positive semidefinite when kx is. Marginalized labeling kernel, equations (1)-(3).
 
-    Parameters
-    ----------
-    c : weight of every position of a feature, c > 0.
-    gap : weight of every skipped position, 0 <= gap <= 1.
-    observation : kernel k_x between two observations, such as `Identity()` or `Polynomial(degree=2)`.
-    prior : P(y|x), such as `UniformPrior()`.
-    label_kernel : k_y between two labels, a positive semidefinite matrix; None for the identity.
-
     >>> from gramline.kernels import SequenceLabeling
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_sequences([["the", "dog"], ["dog"]], [["D", "N"], ["N"]])

@@ -30,12 +30,6 @@ class SubsetTree(Kernel):
     nonterminal children. Positive semidefinite. Cost: pairs of distinct subtrees of equal production, per tile.
     Collins and Duffy (2001).
 
-    Parameters
-    ----------
-    decay : a common fragment of s productions counts decay^s, 0 < decay <= 1.
-    max_depth : fragments are at most that many productions deep; None for no limit.
-    normalized : divide by sqrt(K(T, T) K(T', T')); 0 where that is 0.
-
     >>> from gramline.kernels import SubsetTree
     >>> from gramline.pipeline import Corpus
     >>> SubsetTree().gram(Corpus.from_parses(["(NP (D the) (N man))", "(NP (D the) (N dog))"]))
@@ -51,8 +45,10 @@ class SubsetTree(Kernel):
     decay: Annotated[
         Share, "weight of every production of a fragment, above 0 and at most 1; less prefers small ones"
     ] = 1.0
-    max_depth: Annotated[Whole | None, "fragments at most so many productions deep"] = None
-    normalized: Annotated[Boolean, "1 between a tree and itself"] = False
+    max_depth: Annotated[Whole | None, "fragments at most so many productions deep; none is no limit"] = None
+    normalized: Annotated[
+        Boolean, "divide by sqrt(K(T, T) K(T', T')), 0 where that is 0: 1 between a tree and itself"
+    ] = False
 
     def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
         """Checks that every child comes after its parent: the bottom-up loops rely on it."""

@@ -23,11 +23,6 @@ class Tagging(Kernel):
     without its word. Positive semidefinite. Cost: pairs of positions of equal tag; with a gap all pairs of positions.
     Collins and Duffy (2002).
 
-    Parameters
-    ----------
-    decay : a common run of n tags counts decay^n, 0 < decay <= 1.
-    gap : runs may skip positions, and g skipped positions count gap^g, 0 <= gap <= 1; None or 0: runs are contiguous.
-
     >>> from gramline.kernels import Tagging
     >>> from gramline.pipeline import Corpus
     >>> Tagging().gram(Corpus.from_tagged([[("the", "D"), ("dog", "N")], [("a", "D"), ("dog", "N")]]))
@@ -41,7 +36,9 @@ class Tagging(Kernel):
     per_position: ClassVar[bool] = False
 
     decay: Annotated[Share, "weight of every tag of a run, above 0 and at most 1"] = 1.0
-    gap: Annotated[ZeroToOne | None, "runs may skip positions, each counting this much"] = None
+    gap: Annotated[
+        ZeroToOne | None, "between 0 and 1: runs may skip positions, each counting this much; none or 0: they may not"
+    ] = None
 
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         assert isinstance(rows, PackedTagged)

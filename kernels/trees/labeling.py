@@ -30,10 +30,6 @@ class TreeLabeling(PositionLabeling):
     Nothing is subtracted or divided. Forests are fine: U' = 0 at every root. O(T T') per pair. Positive semidefinite
     when kx is. Marginalized labeling kernel on trees.
 
-    Parameters
-    ----------
-    c, observation, prior, label_kernel : as those of `SequenceLabeling`.
-
     >>> from gramline.kernels import TreeLabeling
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_trees([["eats", "dog", "bone"]], [[[1, 2], [], []]], [["V", "N", "N"]])

@@ -48,21 +48,9 @@ class GaussianProcessLabeler(FittedLabeler):
     identical features) share their latent values; the first of them has their sums. The Gram's prior P(y|x) enters
     as K_j = n_labels^2 P_j K P_j (so that a uniform prior changes nothing), a diagonal label kernel as a factor.
 
-    Parameters
-    ----------
-    offsets : neighbours that a label depends on, or "GPSL1", "GPSL2", "GPSL4".
-    bound : of E log sum_q exp f_q. "jensen" is the published log sum_q exp(m_q + v_q / 2), too loose when variances
-        are large; "expected" takes the expectation itself over fixed draws and is often better.
-    scale : of K; with learn_scale="shared" or "per_label" only where the search starts.
-    learn_kernel : learn the parameters of an `ObservationGram`, too.
-    missing, seed : forget that fraction of the labels, drawn with the seed; a larger one forgets the same and more.
-    max_sweeps, tolerance : stop at a relative increase of the bound of at most `tolerance`.
-    jitter : added to the diagonal of the training Gram.
-    approximation : "nystrom" is K of rank `rank` by pivoted Cholesky, plus its missing diagonal; N rank^2, not N^3.
-    variance : "auto" includes predictive variances in the scores when the cross Gram knows k(x, x) of its columns;
-        "exact" refuses one that does not; "none" uses means only, and models keep no covariance.
-    decoding : "refined" is the argmax of the refined normalised scores; "viterbi" the best path, offsets (-1,) only.
-    max_refinements, refinement_tolerance : when the refinement of those scores stops.
+    The bound of E log sum_q exp f_q: "jensen" is log sum_q exp(m_q + v_q / 2), too loose when variances are large;
+    "expected" takes the expectation itself over fixed draws. The "nystrom" approximation is K by pivoted Cholesky, plus
+    its missing diagonal; it takes N rank^2 steps, not N^3.
 
     Attributes
     ----------
@@ -100,7 +88,7 @@ class GaussianProcessLabeler(FittedLabeler):
             Literal["expected", "jensen"],
             'the published one; `"expected"` takes the expectation itself and is often better',
         ] = "jensen",
-        scale: Annotated[Positive, "of the Gram matrix"] = 1.0,
+        scale: Annotated[Positive, "of the Gram matrix; where the search starts when it is learned"] = 1.0,
         learn_scale: Annotated[
             Literal["shared", "per_label"] | None, '`"shared"` or `"per_label"`: learned by maximising the bound'
         ] = None,
@@ -108,18 +96,25 @@ class GaussianProcessLabeler(FittedLabeler):
             Boolean, "learn the parameters of an observation kernel, too (in Python, from an `ObservationGram`)"
         ] = False,
         missing: Annotated[
-            float, Number(least=0, below=1), "forget this fraction of the labels, to see what they are worth"
+            float,
+            Number(least=0, below=1),
+            "forget this fraction of the labels, to see what they are worth; a larger one forgets the same and more",
         ] = 0.0,
         seed: Annotated[WholeOrZero, "which labels are forgotten"] = 0,
         max_sweeps: Annotated[Whole, "over all labels"] = 50,
         tolerance: Annotated[Positive, "relative increase of the bound at which training ends"] = 1e-6,
         jitter: Annotated[NonNegative, "added to the diagonal of the Gram matrix"] = 0.0,
-        approximation: Annotated[Literal["nystrom"] | None, '`"nystrom"`: of low rank, for sizes past N^3'] = None,
+        approximation: Annotated[Literal["nystrom"] | None, '`"nystrom"`: of low `rank`, for large N'] = None,
         rank: Annotated[Whole | None, "of that approximation"] = None,
         variance: Annotated[
-            Literal["auto", "exact", "none"], '`"exact"` or `"none"`: whether predictive variances enter the scores'
+            Literal["auto", "exact", "none"],
+            'predictive variances enter the scores: `"auto"` when the cross Gram knows k(x, x) of its columns; '
+            '`"exact"` refuses one that does not; `"none"`: never, and models keep no covariance',
         ] = "auto",
-        decoding: Annotated[Literal["refined", "viterbi"], '`"viterbi"` for offset -1 alone'] = "refined",
+        decoding: Annotated[
+            Literal["refined", "viterbi"],
+            '`"refined"`: the highest refined score of each position; `"viterbi"`: the best path, for offset -1 alone',
+        ] = "refined",
         max_refinements: Annotated[Whole, "of the normalised scores"] = 100,
         refinement_tolerance: Annotated[Positive, "at which they have settled"] = 1e-6,
     ) -> None:

@@ -45,13 +45,8 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
     rounding, and with it the order of the sums and the size of the blocks, decides nothing.
 
-    Parameters
-    ----------
-    rounds : passes over the training structures; a round without a mistake would repeat for ever and is the last one
-    average : keep the mean of the weights over all visits of all `rounds`, after each visit
-    dual : learn from a Gram, fit(gram, labels): S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1, the same predictions
-        as with the features of the kernel; priors and label kernel of the Gram play no part
-    unlabeled : "drop" leaves structures out of the training that have an unlabeled position, "error" refuses them
+    The dual form, fit(gram, labels), has S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1: the same predictions as with
+    the features of the kernel. Priors and label kernel of the Gram play no part.
 
     Attributes
     ----------
@@ -83,8 +78,10 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     def __init__(
         self,
-        rounds: Annotated[Whole, "passes over the training structures"] = 10,
-        average: Annotated[Boolean, "predict with the mean of all weights"] = False,
+        rounds: Annotated[
+            Whole, "passes over the training structures; one without a mistake would repeat for ever and is the last"
+        ] = 10,
+        average: Annotated[Boolean, "predict with the mean of the weights after each visit, over all `rounds`"] = False,
         dual: Annotated[Boolean, "learn from a Gram matrix instead of features"] = False,
         unlabeled: Unlabeled = "error",
     ) -> None:

@@ -33,12 +33,6 @@ class LabelingPerceptron(SharedPassLearner):
     every |S| the position went through, also of those that cancelled between two visits, and in exact arithmetic it
     is the same for every block size; so are the decisions.
 
-    Parameters
-    ----------
-    rounds : passes over the training positions
-    average : predict with the mean of A over all visits of all `rounds`, after each visit
-    early_stop : end at a round without a mistake, which would repeat for ever; A and the mean are the same
-
     Attributes
     ----------
     alpha_ : A, whole numbers of shape (n_rows, n_labels)
@@ -79,8 +73,11 @@ class LabelingPerceptron(SharedPassLearner):
     def __init__(
         self,
         rounds: Annotated[Whole, "passes over the training positions"] = 10,
-        average: Annotated[Boolean, "predict with the mean of all weights"] = False,
-        early_stop: Annotated[Boolean, "end at a round without a mistake"] = True,
+        average: Annotated[Boolean, "predict with the mean of the weights after each visit, over all `rounds`"] = False,
+        early_stop: Annotated[
+            Boolean,
+            "end at a round without a mistake, which would repeat for ever; the weights and their mean are the same",
+        ] = True,
     ) -> None:
         self.rounds = rounds
         self.average = average

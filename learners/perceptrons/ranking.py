@@ -35,12 +35,6 @@ class RankingPerceptron(RankingLearner):
     comparison is one example: a hypothesis counts the comparisons it survived, 1 when created; the zero hypothesis is
     dropped. The lowest candidate wins ties.
 
-    Parameters
-    ----------
-    passes : over all comparisons
-    vote : every hypothesis votes for its best candidate with its count; otherwise the last hypothesis decides
-    average : the count-weighted mean of the a_ij decides, and no votes are taken
-
     Attributes
     ----------
     weights_ : whole numbers of shape (n_rows,); F(x) = sum_s weights_[s] K(s, x)
@@ -74,8 +68,10 @@ class RankingPerceptron(RankingLearner):
     def __init__(
         self,
         passes: Annotated[Whole, "over all comparisons"] = 1,
-        vote: Annotated[Boolean, "every hypothesis votes with the comparisons it survived"] = True,
-        average: Annotated[Boolean, "the mean of all hypotheses decides instead"] = False,
+        vote: Annotated[
+            Boolean, "every hypothesis votes with the comparisons it survived; otherwise the last one decides"
+        ] = True,
+        average: Annotated[Boolean, "their mean, weighted by those comparisons, decides instead"] = False,
     ) -> None:
         self.passes = passes
         self.vote = vote

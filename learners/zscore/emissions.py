@@ -23,7 +23,7 @@ from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, bl
 from gramline.learners.zscore.compressed_features import CompressedFeatures
 from gramline.learners.zscore.local_features import LocalFeatures, overlaps
 
-Solver = Annotated[Literal["auto", "direct", "cg"], '`"direct"` or `"cg"`']
+Solver = Annotated[Literal["auto", "direct", "cg"], '`"direct"` factorises, `"cg"` iterates, `"auto"` chooses by size']
 FACTOR_LIMIT = 3000  # rows of a factor, at n ridge = 1, above which conjugate gradients take less time; measured
 FACTOR_SMALLEST = 1200  # rows that are always factorised
 FACTOR_LARGEST = 8000  # rows of a factor that takes 256 MB in single precision

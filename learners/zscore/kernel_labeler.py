@@ -66,22 +66,8 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
     """A = (G / n + ridge)^-1 (Yc - (s_in u^T + s_out v^T) / n^2), emission scores G(new, train) A.
 
     The Z-score reads the plain kernel G between positions: priors and label kernel of the Gram play no part.
-
-    Parameters
-    ----------
-    ridge
-        A number above 0 or a list: all ridges are solved together from one Krylov space, and this labeler is the first.
-    transition_ridge, loss, unlabeled
-        As in ZScoreLabeler.
-    tolerance, max_iterations
-        A solve that does not converge leaves its `status_`; predicting from it raises ConvergenceError.
-    preconditioner, width
-        "wide" fills the block of right-hand sides with random columns up to `width`: fewer passes over the tiles, for
-        any list of ridges; "nystrom" spends one pass on an approximation of G of rank `width`, for a single ridge;
-        "none" leaves the n + 2 columns alone.
-    precision
-        "single" multiplies in float32 where the operator can: tiles stored in float32 stream about twice as fast, and
-        residuals stop falling near 1e-6.
+    All ridges of a list are solved together from one Krylov space, and this labeler is the first. A solve that does not
+    converge leaves its `status_`; predicting from it raises ConvergenceError.
 
     Attributes
     ----------
@@ -123,16 +109,21 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         ridge: Annotated[
             float | Sequence[float], Ridges(), "one number above 0, or a list that is solved for the price of one"
         ] = 1e-2,
-        transition_ridge: Annotated[NonNegative | None, "none is the same as the ridge"] = None,
+        transition_ridge: Annotated[
+            NonNegative | None, "penalty on transition weights; none is the same as the ridge"
+        ] = None,
         loss: Loss = "none",
         tolerance: Annotated[Positive, "relative residual of the worst column"] = 1e-8,
         max_iterations: Annotated[Whole, "one pass over the tiles each"] = 500,
         preconditioner: Annotated[
-            Literal["wide", "nystrom", "none"], '`"nystrom"` for a single ridge, or `"none"`'
+            Literal["wide", "nystrom", "none"],
+            '`"wide"` adds random columns: fewer passes over the tiles; `"nystrom"` spends one pass on an '
+            'approximation of low rank, for a single ridge; `"none"` solves for the n + 2 columns alone',
         ] = "wide",
-        width: Annotated[Whole, "columns of a wide block, or rank of the Nystrom picture"] = 24,
+        width: Annotated[Whole, "columns of a wide block, or rank of the Nystrom approximation"] = 24,
         precision: Annotated[
-            Literal["double", "single"], '`"single"` streams float32 tiles about twice as fast'
+            Literal["double", "single"],
+            '`"single"` streams float32 tiles about twice as fast; residuals stop near 1e-6',
         ] = "double",
         unlabeled: Unlabeled = "error",
     ) -> None:

@@ -41,27 +41,14 @@ DENSE_UNKNOWNS = 4000  # D n + n^2 above which the covariance is not formed
 class ZScoreLabeler(ChainLabeler, CorpusLearner):
     """theta = (C* + ridge)^-1 b*: the closed form of the largest Z, for chains of labels with explicit features.
 
-    Parameters
-    ----------
-    ridge, transition_ridge
-        Penalties on emission and transition weights; `transition_ridge=None` is the same as `ridge`, `ridge=0` gives
-        the least norm. Where one label is nearly everywhere (text without entities), its transition to itself weighs
-        about n^2 P(a, a) and outweighs all features: choose a `transition_ridge` (1e3 and more) by cross-validation,
-        or use loss="hamming".
-    loss
-        "hamming": minimise var(theta . phi + l) / 2 subject to theta . b* - mean loss >= 1.
-    moments, n_paths, seed
-        "closed" is exact and never forms C*; "dynamic" computes C* by dynamic programming (small problems: a check);
-        "sampled" takes it from `n_paths` random paths per sequence.
-    solver, tolerance, max_iterations
-        "direct" factorises, "cg" iterates to `tolerance`, "auto" chooses by size.
-    unlabeled
-        "drop" leaves structures out of the training that have an unlabeled position.
-    constraints, margin, max_rounds
-        "iterative" minimises theta^T (C* + ridge) theta subject to theta . b* >= 1 and a distance of 1 between the
-        right path of every training sequence and any other: for separable training sets of some thousand positions.
-        Wrong paths join the program round by round until all are at least `margin` away; 1 is the exact optimum, less
-        ends sooner. Where no weights do that, or `max_rounds` are too few, `fit` raises ConvergenceError.
+    Where one label is nearly everywhere (text without entities), its transition to itself weighs about n^2 P(a, a) and
+    outweighs all features: choose a `transition_ridge` by cross-validation, or use loss="hamming", which minimises
+    var(theta . phi + l) / 2 subject to theta . b* - mean loss >= 1.
+
+    constraints="iterative" minimises theta^T (C* + ridge) theta subject to theta . b* >= 1 and a distance of 1 between
+    the right path of every training sequence and any other: for separable training sets of some thousand positions.
+    Wrong paths join the program round by round until all are at least `margin` away. Where no weights do that, or
+    `max_rounds` are too few, `fit` raises ConvergenceError.
 
     Attributes
     ----------
@@ -98,15 +85,16 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
 
     def __init__(
         self,
-        ridge: Annotated[NonNegative, "on emission weights"] = 1e-3,
+        ridge: Annotated[NonNegative, "penalty on emission weights; 0 gives the least norm"] = 1e-3,
         transition_ridge: Annotated[
             NonNegative | None,
-            "on transition weights; none is the same. Try 1e3 to 1e6 where one label is nearly everywhere",
+            "penalty on transition weights; none is the same. Try 1e3 to 1e6 where one label is nearly everywhere",
         ] = None,
         loss: Loss = "none",
         moments: Annotated[
             Literal["closed", "dynamic", "sampled"],
-            '`"dynamic"`: by dynamic programming, small problems; `"sampled"`: from random paths',
+            '`"closed"` is exact and never forms `C*`; `"dynamic"`: `C*` by dynamic programming, small problems; '
+            '`"sampled"`: from random paths',
         ] = "closed",
         n_paths: Annotated[int, Number(whole=True, least=2), "random paths per sequence"] = 100,
         seed: Annotated[WholeOrZero, "of those paths"] = 0,
@@ -122,7 +110,7 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         margin: Annotated[
             Share,
             "between 0 and 1: how far the right labels must be from any others for the rounds to end; 1 is the exact "
-            "optimum, and slow",
+            "optimum, less ends sooner",
         ] = 0.1,
         max_rounds: Annotated[Whole, "of such constraints"] = 100,
     ) -> None:
