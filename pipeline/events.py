@@ -1,4 +1,4 @@
-"""What a build reports to its listener: small frozen records, nothing printed."""
+"""What builds, checks, trainings and jobs report to a listener: small frozen records, nothing printed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,69 @@ class BuildFinished:
     tile_seconds: float  # summed over all tiles: reading, computing and writing
 
 
-Event: TypeAlias = BuildStarted | TileDone | TileFailed | TileChecked | BuildFinished
+@dataclass(frozen=True)
+class TilesRead:
+    """How often a training has read tiles so far."""
+
+    n_reads: int
+    n_tiles: int  # of the matrix
+    bytes_per_second: float
+
+
+@dataclass(frozen=True)
+class JobStarted:
+    """A job of so many problems (a setting on a fold), some of them solved before."""
+
+    n_problems: int
+    n_solved: int
+
+
+@dataclass(frozen=True)
+class TrainingStarted:
+    learner: str
+    n_problems: int
+
+
+@dataclass(frozen=True)
+class RoundDone:
+    """One round of all problems that are trained together."""
+
+    number: int
+    mistakes: int
+
+
+@dataclass(frozen=True)
+class ProblemsSolved:
+    n_problems: int  # since the last event
+
+
+@dataclass(frozen=True)
+class SentenceParsed:
+    n_done: int
+    n_sentences: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """A line that people should see."""
+
+    text: str
+
+
+Event: TypeAlias = (
+    BuildStarted
+    | TileDone
+    | TileFailed
+    | TileChecked
+    | BuildFinished
+    | TilesRead
+    | JobStarted
+    | TrainingStarted
+    | RoundDone
+    | ProblemsSolved
+    | SentenceParsed
+    | Message
+)
 Listener: TypeAlias = Callable[[Event], None]
 
 

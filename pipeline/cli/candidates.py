@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from time import monotonic, perf_counter
+from time import perf_counter
 
 import click
 
@@ -20,10 +17,10 @@ from gramline.pipeline.candidates.corpus import (
 from gramline.pipeline.candidates.grammar import Grammar
 from gramline.pipeline.cli.terminal.input_paths import new_file
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_pairs
+from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.errors import InputError
-
-LINE_EVERY = 30.0  # seconds between two lines in a log
+from gramline.pipeline.events import SentenceParsed
 
 HELP = """Parse the sentences of TREES with a grammar read off a treebank, and keep the best parses of each.
 
@@ -81,13 +78,17 @@ def candidates(
     begin = perf_counter()
     gold = read_trees(trees, strip_functions, strip_empty)
     again = "no candidate was written; the same command begins again"
-    with when_stopped(again), _progress(len(gold), as_json) as told:
+    with when_stopped(again), show_progress(not as_json) as listener:
+
+        def parsed(n_done: int) -> None:
+            listener(SentenceParsed(n_done, len(gold)))
+
         if grammar is not None:
             read = Grammar.of(read_trees(grammar, strip_functions, strip_empty), horizontal=horizontal)
-            lists = propose(gold, read, best, seconds, told)
+            lists = propose(gold, read, best, seconds, parsed)
         else:
             folds = held_out or 0
-            lists = propose_held_out(gold, best, folds, horizontal=horizontal, seconds=seconds, progress=told)
+            lists = propose_held_out(gold, best, folds, horizontal=horizontal, seconds=seconds, progress=parsed)
     made = candidate_corpus(lists)
     made.save(output)
     ended = outcomes(lists)
@@ -112,22 +113,3 @@ def candidates(
         }
     )
     say(f"{count(len(made), 'candidate')} in {duration(perf_counter() - begin)}: {output}")
-
-
-@contextmanager
-def _progress(n_sentences: int, as_json: bool) -> Iterator[Callable[[int], None]]:
-    """Tells how many sentences are done: a bar on a terminal, a line now and then in a log, nothing beside JSON."""
-    if as_json:
-        yield lambda _done: None
-    elif sys.stderr.isatty():
-        with click.progressbar(length=n_sentences, label="sentences", file=sys.stderr) as bar:
-            yield lambda done: bar.update(done - bar.pos)
-    else:
-        last = [monotonic()]
-
-        def line(done: int) -> None:
-            if monotonic() - last[0] >= LINE_EVERY:
-                last[0] = monotonic()
-                say(f"{done:,} of {n_sentences:,} sentences")
-
-        yield line

@@ -22,9 +22,9 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
     size,
 )
-from gramline.pipeline.cli.terminal.result import progress_shown
+from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
-from gramline.pipeline.crossval.run import JobResult, Watcher, run_job
+from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.summary import setting_names
 from gramline.pipeline.gram.forecast import kernel_notes
@@ -82,14 +82,14 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
     if plan_only:
         say_plan(ready, options, as_json)
         return
-    with progress_shown(as_json) as listener:
+    with show_progress(not as_json) as listener:
         found = run_job(
             ready.job,
             ready.data,
             RunFolder(ready.output),
             ready.settings,
             executor=partial(executor_from, ready.file, **{key: options[key] for key in CLUSTER}),
-            watcher=Watcher(listener, _mute if as_json else say),
+            progress=listener,
         )
     if ready.report:
         write_run_report(ready.output)
@@ -99,10 +99,6 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
         say_json(found.summary | {"run": ready.output})
     else:
         say_results(ready, found)
-
-
-def _mute(_line: str) -> None:
-    pass
 
 
 def say_results(ready: Prepared, found: JobResult) -> None:

@@ -12,7 +12,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.input_paths import folder
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_table, size
-from gramline.pipeline.cli.terminal.result import progress_shown
+from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.experiments.demo import DemoResult, run_demo
 
@@ -44,7 +44,7 @@ Example:
 @json_option
 @when_stopped(KEPT)
 def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
-    with progress_shown(as_json) as listener:
+    with show_progress(not as_json) as listener:
         result = run_demo(
             Path(place),
             n_sentences=sentences,

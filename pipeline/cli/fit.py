@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,6 +20,7 @@ from gramline.pipeline.cli.job_file.file import JobFile, load_job
 from gramline.pipeline.cli.ranking import say_forest, trained_ranker
 from gramline.pipeline.cli.terminal.notation import in_bytes, parse_setting
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
+from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
@@ -171,7 +171,7 @@ def _trained(
     with factoring(job, gram, learner, factor_memory, cluster) as plan:
         if plan is not None and not as_json:
             say_plan(plan)
-        with nullcontext() if as_json else report_reads(gram, say):
+        with show_progress(not as_json) as listener, report_reads(gram, listener):
             if isinstance(learner, RankingLearner):
                 return trained_ranker(learner, gram, candidates)
             more = {} if plan is None else {"plan": plan.to_dict()}

@@ -19,7 +19,8 @@ from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
 from gramline.pipeline.cli.job_file.tables import ClusterTable
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
-from gramline.pipeline.cli.terminal.result import Tally, progress_shown, say_built
+from gramline.pipeline.cli.terminal.progress import show_progress
+from gramline.pipeline.cli.terminal.result import Tally, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor, InlineExecutor
@@ -132,7 +133,7 @@ def build(corpus: str | None, output: str | None, job_path: str | None, as_json:
         executor: Executor = InlineExecutor()
         if todo.plan.tasks:
             executor = stack.enter_context(executor_from(job, **{key: options[key] for key in CLUSTER}))
-        built = todo.run(executor, progress=tally.and_then(stack.enter_context(progress_shown(as_json))))
+        built = todo.run(executor, progress=tally.and_then(stack.enter_context(show_progress(not as_json))))
     say_built(asdict(built.status()) | tally.result(), as_json)
 
 
@@ -154,7 +155,7 @@ def append(store: str, corpus: str, as_json: bool, **options: Any) -> None:
     StoredGram.open(store)
     more = Corpus.load(corpus)
     tally = Tally()
-    with executor_from(JobFile(), **options) as executor, progress_shown(as_json) as listener:
+    with executor_from(JobFile(), **options) as executor, show_progress(not as_json) as listener:
         grown = append_gram(store, more, executor=executor, progress=tally.and_then(listener))
     say_built(asdict(grown.status()) | tally.result(), as_json)
 

@@ -9,7 +9,8 @@ import click
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs
-from gramline.pipeline.cli.terminal.result import progress_shown, say_verified, status_pairs
+from gramline.pipeline.cli.terminal.progress import show_progress
+from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.gram.export import check_target, export_gram
 from gramline.pipeline.gram.stored import StoredGram
@@ -50,7 +51,7 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
       gramline gram verify train.gram.zarr --repair
     """
     StoredGram.open(store)
-    with executor_from(JobFile(), **options) as executor, progress_shown(as_json) as listener:
+    with executor_from(JobFile(), **options) as executor, show_progress(not as_json) as listener:
         report = verify_gram(store, executor=executor, repair=repair, progress=listener)
     if as_json:
         say_json(report.to_dict() | {"path": store})

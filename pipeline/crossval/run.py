@@ -13,27 +13,15 @@ from urllib.request import urlopen
 from gramline.pipeline.crossval.fold_spec import joined
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, problems_of
-from gramline.pipeline.crossval.progress import JobProgress
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings, Running, solve
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
 from gramline.pipeline.crossval.tasks import stored
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
-from gramline.pipeline.events import Listener, silent
+from gramline.pipeline.events import JobStarted, Listener, Message, silent
 from gramline.pipeline.executors.base import Executor
 
 PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
-
-
-@dataclass(frozen=True)
-class Watcher:
-    """Who is told how a job goes: `listener` of tiles, `say` of everything else, a line at a time."""
-
-    listener: Listener = silent
-    say: Callable[[str], None] = lambda _line: None
-
-
-UNWATCHED = Watcher()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +47,7 @@ def run_job(
     settings: JobSettings,
     *,
     executor: Callable[[], AbstractContextManager[Executor]],
-    watcher: Watcher = UNWATCHED,
+    progress: Listener = silent,
 ) -> JobResult:
     """Run it, or go on with it. `executor` is entered when the first task needs it."""
     begin = time.perf_counter()
@@ -73,10 +61,8 @@ def run_job(
     with folder.begun(data, description), ExitStack() as stack:
         done = folder.finished()
         todo = [problem for problem in problems if problem.digest not in done]
-        progress = JobProgress(watcher.say, len(problems), len(problems) - len(todo))
-        running = Running(
-            job, data, folder, settings, folds, _once(stack, executor, progress), progress, watcher.listener
-        )
+        progress(JobStarted(len(problems), len(problems) - len(todo)))
+        running = Running(job, data, folder, settings, folds, _once(stack, executor, progress), progress)
         solve(running, todo)
         outcomes = folder.outcomes()
         rows = [[outcomes[p.digest] for p in problems if p.variant == k] for k in range(len(job.variants))]
@@ -100,7 +86,7 @@ def run_job(
 
 
 def _once(
-    stack: ExitStack, executor: Callable[[], AbstractContextManager[Executor]], progress: JobProgress
+    stack: ExitStack, executor: Callable[[], AbstractContextManager[Executor]], progress: Listener
 ) -> Callable[[], Executor]:
     entered: list[Executor] = []
 
@@ -109,7 +95,7 @@ def _once(
             entered.append(stack.enter_context(executor()))
             link = getattr(getattr(entered[0], "client", None), "dashboard_link", None)
             if link and _answers(link):
-                progress.say(f"Dask dashboard: {link}")
+                progress(Message(f"Dask dashboard: {link}"))
         return entered[0]
 
     return get

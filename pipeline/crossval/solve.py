@@ -16,12 +16,20 @@ from gramline.learners.catalogue import find_learner
 from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem, counts_labels
-from gramline.pipeline.crossval.progress import JobProgress
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_problem, stored, tiled_problem_bytes
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.errors import PlanError, RunError, named_line
-from gramline.pipeline.events import Event, Listener, TileDone, TileReport
+from gramline.pipeline.events import (
+    Event,
+    Listener,
+    Message,
+    ProblemsSolved,
+    RoundDone,
+    TileDone,
+    TileReport,
+    TrainingStarted,
+)
 from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store
 from gramline.pipeline.gram.cache import GramCache, building
@@ -53,8 +61,7 @@ class Running:
     settings: JobSettings
     folds: Folds  # outer folds, then inner ones
     executor: Callable[[], Executor]
-    progress: JobProgress
-    listener: Listener
+    progress: Listener
     stores: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -116,16 +123,15 @@ def _complete(running: Running, gram: StoredGram, lock: Path | None) -> None:
     def heard(event: Event) -> None:
         if isinstance(event, TileDone):
             reports.append(event.report)
-        running.listener(event)
+        running.progress(event)
 
     if not before.is_complete:
         with ExitStack() as stack:
             if lock is not None and not stack.enter_context(building(lock, wait=False)):
-                running.progress.say(f"{gram.path} is being built by another job; waiting for it")
+                running.progress(Message(f"{gram.path} is being built by another job; waiting for it"))
                 stack.enter_context(building(lock))
             plan = plan_store(gram.store)  # the other job may have finished it
             if plan.tasks:
-                running.progress.building(gram.path, before.n_tiles - before.n_present, before.n_tiles)
                 try:
                     limit = running.settings.limit_bytes
                     compute_missing(gram.store, running.executor(), plan=plan, limit_bytes=limit, progress=heard)
@@ -147,6 +153,10 @@ def _complete(running: Running, gram: StoredGram, lock: Path | None) -> None:
 
 def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]) -> None:
     """As many problems at a time as memory allows: usually all of them."""
+
+    def round_done(number: int, mistakes: int) -> None:
+        running.progress(RoundDone(number, mistakes))
+
     n_labels = max(1, len(gram.label_names or running.data.label_names))
     trained: list[Any] = [running.job.variants[problem.variant].make() for problem in problems]
     width = max(learner.pass_columns(n_labels) for learner in trained)
@@ -158,10 +168,10 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
         batch = ordered[first : first + size]
         learners = [running.job.variants[problem.variant].make() for problem in batch]
         begin, reads = time.perf_counter(), gram.tile_reads
-        running.progress.training(learners[0].name, len(batch))
-        with report_reads(gram, running.progress.say):
+        running.progress(TrainingStarted(learners[0].name, len(batch)))
+        with report_reads(gram, running.progress):
             outcomes = fit_on_gram(
-                learners, gram, running.data.labels, running.folds, [p.fold for p in batch], running.progress.round_done
+                learners, gram, running.data.labels, running.folds, [p.fold for p in batch], round_done
             )
         details = {
             "learner": learners[0].name,
@@ -173,7 +183,7 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
             "seconds": time.perf_counter() - begin,
         }
         running.folder.write_unit({p.digest: held for p, held in zip(batch, outcomes, strict=True)}, details)
-        running.progress.solved(len(batch))
+        running.progress(ProblemsSolved(len(batch)))
 
 
 def _spread(running: Running, source: str, problems: Sequence[Problem], factor_limit: int | None = None) -> None:
@@ -191,7 +201,7 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
         )
         for problem in problems
     ]
-    running.progress.training(tasks[0].learner, len(tasks))
+    running.progress(TrainingStarted(tasks[0].learner, len(tasks)))
     begin = time.perf_counter()
     failed: list[BaseException | None] = []
     with closing(running.executor().run(solve_problem, tasks)) as outcomes:
@@ -204,7 +214,7 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
             seconds, begin = time.perf_counter() - begin, time.perf_counter()
             details = {"learner": outcome.task.learner, "problems": 1, "store": source, "seconds": seconds}
             running.folder.write_unit({outcome.task.digest: outcome.result}, details)
-            running.progress.solved(1)
+            running.progress(ProblemsSolved(1))
     if failed:
         raise RunError(
             f"{len(failed)} of {len(tasks)} problems failed, the first with {named_line(failed[0])}; "

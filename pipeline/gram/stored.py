@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -23,12 +23,13 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
 from gramline.learners.operators.layout import GramLayout, select_rows
 from gramline.pipeline.errors import StoreError
+from gramline.pipeline.events import Listener, TilesRead
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_cholesky
 from gramline.pipeline.gram.product import Key, TileProduct, TileReader, is_worth_spreading, spread_product
 from gramline.pipeline.gram.store import TileStore, absolute
 
-REPORT_SECONDS = 10.0  # between two lines about a training
+REPORT_SECONDS = 1.0  # between two events about a training
 
 
 @dataclass(frozen=True)
@@ -286,8 +287,8 @@ def _labels(packed: Packed) -> list[list[str | None]]:
 
 
 @contextmanager
-def report_reads(gram: StoredGram, say: Callable[[str], None], every: float = REPORT_SECONDS) -> Iterator[None]:
-    """Say a line every so often until the block ends: passes over the tiles so far, and how fast they come."""
+def report_reads(gram: StoredGram, progress: Listener, every: float = REPORT_SECONDS) -> Iterator[None]:
+    """Report the tiles read so far every so many seconds until the block ends."""
     ended = Event()
     begin, before = perf_counter(), gram.tile_reads
     tile_bytes = gram.dtype.itemsize * gram.layout.rows.block_rows * gram.layout.cols.block_rows
@@ -295,11 +296,7 @@ def report_reads(gram: StoredGram, say: Callable[[str], None], every: float = RE
     def report() -> None:
         while not ended.wait(every):
             reads = gram.tile_reads - before
-            speed = reads * tile_bytes / (perf_counter() - begin) / 1e9
-            say(
-                f"{reads:,} tiles read, {reads / gram.layout.n_tiles:.1f} passes over the {gram.layout.n_tiles:,} "
-                f"stored ones, {speed:.1f} GB/s"
-            )
+            progress(TilesRead(reads, gram.layout.n_tiles, reads * tile_bytes / (perf_counter() - begin)))
 
     reporter = Thread(target=report, name="read-progress", daemon=True)
     reporter.start()

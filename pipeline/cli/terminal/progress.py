@@ -1,24 +1,32 @@
-"""Progress of a build for people: a bar on a terminal, now and then a plain line in a log. Only reads events."""
+"""Progress for people: a bar on a terminal, now and then a plain line in a log. Only reads events."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
-from typing import IO, Any
+from typing import IO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from gramline.pipeline.events import (
     BuildFinished,
     BuildStarted,
     Event,
+    JobStarted,
     Listener,
+    Message,
+    ProblemsSolved,
+    RoundDone,
+    SentenceParsed,
     TileChecked,
     TileDone,
     TileFailed,
+    TilesRead,
+    TrainingStarted,
     silent,
 )
 
@@ -26,8 +34,10 @@ LINE_EVERY = 30.0  # seconds between two lines in a log
 
 
 @contextmanager
-def shown(wanted: bool = True, terminal: IO[str] | None = None, log: IO[str] | None = None) -> Iterator[Listener]:
-    """A listener for `build_gram(progress=...)`: a bar if `terminal` (stderr) is one, else lines in `log` (stdout).
+def show_progress(
+    wanted: bool = True, terminal: IO[str] | None = None, log: IO[str] | None = None
+) -> Iterator[Listener]:
+    """A listener for `progress=`: a bar if `terminal` (stderr) is one, else lines in `log` (stdout).
 
     Nothing at all when not `wanted`.
     """
@@ -102,38 +112,137 @@ class Pace:
         return text if left is None else f"{text}, {_clock_time(left)} left"
 
 
+class JobPace:
+    """Problems solved and the time left; the time of training decides."""
+
+    def __init__(self, started: JobStarted, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._begin = clock()
+        self.n_problems, self.n_done = started.n_problems, started.n_solved
+        self._seconds, self._n_timed = 0.0, 0
+        self._is_warm = False  # the first of many waits for workers to start and code to compile: no measure
+
+    def begin(self) -> None:
+        self._begin = self._clock()
+
+    def add(self, n_problems: int) -> None:
+        now = self._clock()
+        if n_problems > 1 or self._is_warm:
+            self._seconds += now - self._begin
+            self._n_timed += n_problems
+        self._is_warm, self._begin = True, now
+        self.n_done += n_problems
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None until enough problems were solved to tell."""
+        return self._seconds / self._n_timed * (self.n_problems - self.n_done) if self._n_timed else None
+
+    def line(self) -> str:
+        left = self.seconds_left
+        rest = f", about {round(left):,} s left" if left else ""
+        return f"{self.n_done:,} of {self.n_problems:,} problems solved{rest}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far the work is: a `milestone` is a line of its own, `text` changes all the time."""
+
+    text: str = ""
+    milestone: str = ""
+    unit: str = "tiles"
+    n_done: float = 0
+    n_total: float | None = None  # None: nobody knows
+
+    @property
+    def is_last(self) -> bool:
+        return self.n_total is not None and self.n_done >= self.n_total
+
+
+class Narrator:
+    """Turns events into steps."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._build: Pace | None = None
+        self._job = JobPace(JobStarted(0, 0), clock)
+
+    def __call__(self, event: Event) -> Step | None:
+        match event:
+            case BuildStarted() | TileDone() | TileFailed() | BuildFinished():
+                return self._of_build(event)
+            case TileChecked(n_done=n_done, n_tiles=n_tiles):
+                return Step(f"{n_done:,} of {n_tiles:,} tiles checked", n_done=n_done, n_total=n_tiles)
+            case SentenceParsed(n_done=n_done, n_sentences=n_sentences):
+                text = f"{n_done:,} of {n_sentences:,} sentences"
+                return Step(text, unit="sentences", n_done=n_done, n_total=n_sentences)
+            case TilesRead(n_reads=n_reads, n_tiles=n_tiles):
+                passes = f"{n_reads / n_tiles:.1f} passes over the {n_tiles:,} stored ones"
+                return Step(f"{n_reads:,} tiles read, {passes}, {event.bytes_per_second / 1e9:.1f} GB/s")
+            case Message(text=text):
+                return Step(milestone=text)
+        return self._of_job(event)
+
+    def _of_build(self, event: BuildStarted | TileDone | TileFailed | BuildFinished) -> Step | None:
+        if isinstance(event, BuildStarted):
+            self._build = Pace(event, self._clock)
+            if not self._build.n_todo:
+                return None
+            threads = f"{event.n_threads} thread{'' if event.n_threads == 1 else 's'}"
+            todo = f"{self._build.n_todo:,} of {event.n_tiles:,} tiles to compute on {threads}"
+            return Step(self._build.line(), f"{event.store}: {todo}", n_total=event.cells)
+        if self._build is None or not self._build.n_todo:
+            return None
+        cells = self._build.started.cells
+        if isinstance(event, BuildFinished):
+            return Step(n_done=cells, n_total=cells)
+        self._build.add(event)
+        failure = f"tile ({event.i}, {event.j}) failed: {event.error}" if isinstance(event, TileFailed) else ""
+        n_done = min(self._build.cells, cells - 0.5)  # BuildFinished ends it
+        return Step(self._build.line(), failure, n_done=n_done, n_total=cells)
+
+    def _of_job(self, event: JobStarted | TrainingStarted | RoundDone | ProblemsSolved) -> Step:
+        text = milestone = ""
+        if isinstance(event, JobStarted):
+            self._job = JobPace(event, self._clock)
+            if event.n_solved:
+                milestone = f"{event.n_solved:,} of {event.n_problems:,} problems were solved before"
+            return Step(milestone=milestone)
+        if isinstance(event, TrainingStarted):
+            self._job.begin()
+            milestone = f"training {event.learner}: {event.n_problems:,} problems (settings x folds)"
+        elif isinstance(event, RoundDone):
+            text = f"round {event.number}: {event.mistakes:,} mistakes in all problems together"
+        else:
+            self._job.add(event.n_problems)
+            text = self._job.line()
+            if event.n_problems > 1 or self._job.n_done == self._job.n_problems:
+                milestone = text
+        return Step(text, milestone, "problems", self._job.n_done, self._job.n_problems)
+
+
 class Lines:
-    """A plain line when it starts and every LINE_EVERY seconds; nothing when there is nothing to do."""
+    """A plain line for every milestone, and every LINE_EVERY seconds how far it is."""
 
     def __init__(
         self, write: Callable[[str], None], every: float = LINE_EVERY, clock: Callable[[], float] = monotonic
     ) -> None:
         self._write, self._every, self._clock = write, every, clock
-        self._pace: Pace | None = None
-        self._said = clock()
+        self._narrator = Narrator(clock)
+        self._written = clock()
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, BuildStarted):
-            self._pace, self._said = Pace(event, self._clock), self._clock()
-            if self._pace.n_todo:
-                self._write(
-                    f"{event.store}: {event.n_tiles - event.n_present:,} of {event.n_tiles:,} tiles to compute on "
-                    f"{event.n_threads} thread{'' if event.n_threads == 1 else 's'}"
-                )
-        elif isinstance(event, TileDone | TileFailed) and self._pace is not None:
-            self._pace.add(event)
-            if isinstance(event, TileFailed):
-                self._write(f"tile ({event.i}, {event.j}) failed: {event.error}")
-            elif self._clock() - self._said >= self._every:
-                self._said = self._clock()
-                self._write(self._pace.line())
-        elif isinstance(event, TileChecked) and self._clock() - self._said >= self._every:
-            self._said = self._clock()
-            self._write(f"{event.n_done:,} of {event.n_tiles:,} tiles checked")
+        step = self._narrator(event)
+        if step is None:
+            return
+        line = step.milestone or (step.text if self._clock() - self._written >= self._every else "")
+        if line:
+            self._written = self._clock()
+            self._write(line)
 
 
 class Bar:
-    """A rich progress bar: tiles, bytes, rate, time left."""
+    """A rich progress bar with what is being done and how far it is."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._progress = Progress(
@@ -144,38 +253,30 @@ class Bar:
             refresh_per_second=5,
             transient=True,
         )
-        self._pace: Pace | None = None
-        self._task: Any = None
+        self._narrator = Narrator()
+        self._task: TaskID | None = None
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, BuildStarted):
-            self._pace = Pace(event)
-            if self._pace.n_todo:
-                self._progress.start()
-                self._task = self._progress.add_task("tiles", total=event.cells, text=self._pace.line())
-        elif isinstance(event, TileDone | TileFailed) and self._pace is not None:
-            self._pace.add(event)
-            if self._task is not None:
-                self._progress.update(self._task, completed=self._pace.cells, text=self._pace.line())
-            if isinstance(event, TileFailed):
-                self._progress.console.print(f"tile ({event.i}, {event.j}) failed: {event.error}", markup=False)
-        elif isinstance(event, TileChecked):
-            if self._task is None:
-                self._progress.start()
-                self._task = self._progress.add_task("tiles", total=event.n_tiles, text="")
-            text = f"{event.n_done:,} of {event.n_tiles:,} checked"
-            self._progress.update(self._task, completed=event.n_done, text=text)
-            if event.n_done == event.n_tiles:
-                self._close()
-        elif isinstance(event, BuildFinished):
-            self._close()
+        step = self._narrator(event)
+        if step is None:
+            return
+        if step.milestone:
+            self._progress.console.print(step.milestone, markup=False)
+        if step.text or step.n_total is not None:
+            self._update(step)
 
-    def _close(self) -> None:
-        if self._task is not None:
+    def _update(self, step: Step) -> None:
+        if self._task is None:
+            self._progress.start()
+            self._task = self._progress.add_task(step.unit, total=step.n_total, text=step.text)
+        self._progress.update(self._task, description=step.unit, completed=step.n_done)
+        if step.text:
+            self._progress.update(self._task, total=step.n_total, text=step.text)
+        if step.is_last:
             self._progress.refresh()
             self._progress.remove_task(self._task)
             self._task = None
-        self.stop()
+            self.stop()
 
     def stop(self) -> None:
         """Give the terminal back, also after an error or Ctrl-C."""

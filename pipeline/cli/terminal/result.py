@@ -1,15 +1,13 @@
-"""What a build did, gathered from its events and told in a line or two."""
+"""What a build did, gathered from its events and said in a line or two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, size
-from gramline.pipeline.cli.terminal.progress import shown
 from gramline.pipeline.events import BuildFinished, BuildStarted, Event, Listener
 from gramline.pipeline.gram.stored import GramStatus
 from gramline.pipeline.gram.verify import VerifyReport
@@ -23,7 +21,7 @@ class Tally:
         self._numbers: dict[str, Any] = {"computed": 0, "reused": 0, "seconds": 0.0, "tile_seconds": 0.0, "threads": 0}
 
     def and_then(self, listener: Listener) -> Listener:
-        def heard(event: Event) -> None:
+        def hear(event: Event) -> None:
             if isinstance(event, BuildStarted):
                 self._numbers |= {"reused": event.n_present, "threads": event.n_threads}
             elif isinstance(event, BuildFinished):
@@ -34,15 +32,10 @@ class Tally:
                 }
             listener(event)
 
-        return heard
+        return hear
 
     def result(self) -> dict[str, Any]:
         return dict(self._numbers)
-
-
-def progress_shown(as_json: bool) -> AbstractContextManager[Listener]:
-    """Bar or lines; nothing beside JSON."""
-    return shown(not as_json)
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,13 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.run import JobResult, Watcher, run_job
+from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.validate import METRICS, cross_validate
 from gramline.pipeline.errors import InputError, PlanError, RunError
+from gramline.pipeline.events import Event, JobStarted, Message, ProblemsSolved, TrainingStarted
 from gramline.pipeline.executors.base import Executor, InlineExecutor, Outcome, Result, Task
 from gramline.pipeline.gram.cache import GramCache
 
@@ -338,22 +339,22 @@ def test_a_dashboard_is_named_when_one_answers(tmp_path: Path) -> None:
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
-    said: dict[str, list[str]] = {}
+    events: dict[str, list[Event]] = {}
     for page in ("status", "nothing"):
         link = f"http://127.0.0.1:{server.server_port}/{page}"
         executor: Any = Counting()
         executor.client = SimpleNamespace(dashboard_link=link)
-        said[page] = []
+        events[page] = []
         run_job(
             Job((), (ZSCORE,), FOLDS),
             data_of(corpus(8)),
             RunFolder(tmp_path / page),
             JobSettings(),
             executor=lambda executor=executor: nullcontext(executor),  # type: ignore[misc]
-            watcher=Watcher(say=said[page].append),
+            progress=events[page].append,
         )
     server.shutdown()
     server.server_close()
-    assert f"Dask dashboard: http://127.0.0.1:{server.server_port}/status" in said["status"]
-    assert not [line for line in said["nothing"] if "dashboard" in line]
-    assert "3 of 3 problems solved" in said["nothing"]
+    assert Message(f"Dask dashboard: http://127.0.0.1:{server.server_port}/status") in events["status"]
+    problems = [ProblemsSolved(1)] * 3
+    assert events["nothing"] == [JobStarted(3, 0), TrainingStarted("zscore", 3), *problems]

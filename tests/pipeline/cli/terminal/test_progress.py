@@ -6,8 +6,23 @@ import io
 
 import pytest
 
-from gramline.pipeline.cli.terminal.progress import Lines, Pace, shown
-from gramline.pipeline.events import BuildFinished, BuildStarted, Event, TileChecked, TileDone, TileFailed, TileReport
+from gramline.pipeline.cli.terminal.progress import Lines, Pace, show_progress
+from gramline.pipeline.events import (
+    BuildFinished,
+    BuildStarted,
+    Event,
+    JobStarted,
+    Message,
+    ProblemsSolved,
+    RoundDone,
+    SentenceParsed,
+    TileChecked,
+    TileDone,
+    TileFailed,
+    TileReport,
+    TilesRead,
+    TrainingStarted,
+)
 
 
 class Clock:
@@ -68,6 +83,39 @@ def test_a_log_gets_a_line_now_and_then() -> None:
     assert lines[-1] == "tile (1, 2) failed: RuntimeError: broken"
 
 
+def test_a_log_of_a_job_tells_what_was_solved_and_the_time_left() -> None:
+    clock, lines = Clock(), list[str]()
+    log = Lines(lines.append, every=30.0, clock=clock)
+    log(JobStarted(10, 2))
+    log(TrainingStarted("zscore", 3))
+    clock.now += 10.0
+    log(ProblemsSolved(1))  # the first one waits for workers: no measure
+    for _ in range(2):
+        clock.now += 20.0
+        log(ProblemsSolved(1))
+    log(TrainingStarted("labeling-perceptron", 5))
+    for number in (1, 2):
+        clock.now += 20.0
+        log(RoundDone(number, 7))
+    log(TilesRead(30, 10, 2e9))
+    log(ProblemsSolved(5))
+    assert lines == [
+        "2 of 10 problems were solved before",
+        "training zscore: 3 problems (settings x folds)",
+        "4 of 10 problems solved, about 120 s left",
+        "training labeling-perceptron: 5 problems (settings x folds)",
+        "round 2: 7 mistakes in all problems together",
+        "10 of 10 problems solved",
+    ]
+    clock.now += 30.0
+    log(TilesRead(30, 10, 2e9))
+    log(Message("wait"))
+    clock.now += 30.0
+    log(SentenceParsed(3, 8))
+    reads = "30 tiles read, 3.0 passes over the 10 stored ones, 2.0 GB/s"
+    assert lines[6:] == [reads, "wait", "3 of 8 sentences"]
+
+
 def test_a_log_of_nothing_to_do_is_empty() -> None:
     lines = list[str]()
     log = Lines(lines.append)
@@ -83,17 +131,25 @@ EVENTS: list[Event] = [
     BuildFinished(1, 1.0, 0.1),
     TileChecked(0, 0, None, 1, 2),
     TileChecked(0, 1, None, 2, 2),
+    JobStarted(2, 0),
+    TrainingStarted("zscore", 2),
+    ProblemsSolved(1),
+    TilesRead(30, 10, 2e9),
+    ProblemsSolved(1),
+    SentenceParsed(1, 1),
 ]
 
 
 def test_a_terminal_gets_a_bar() -> None:
     terminal, log = Terminal(), io.StringIO()
-    with shown(True, terminal, log) as listener:
+    with show_progress(True, terminal, log) as listener:
         for event in EVENTS:
             listener(event)
     assert "1 of 6 tiles, 1 MB" in terminal.getvalue()
     assert "tile (0, 3) failed: OSError: [1, 2]" in terminal.getvalue()
-    assert "2 of 2 checked" in terminal.getvalue()
+    assert "2 of 2 tiles checked" in terminal.getvalue()
+    assert "2 of 2 problems solved" in terminal.getvalue()
+    assert "1 of 1 sentences" in terminal.getvalue()
     assert log.getvalue() == ""
 
 
@@ -101,7 +157,7 @@ def test_a_bar_gives_the_terminal_back_after_an_error() -> None:
     terminal = Terminal()
 
     def interrupted() -> None:
-        with shown(True, terminal) as listener:
+        with show_progress(True, terminal) as listener:
             listener(STARTED)
             raise KeyboardInterrupt
 
@@ -112,7 +168,7 @@ def test_a_bar_gives_the_terminal_back_after_an_error() -> None:
 
 def test_what_is_no_terminal_gets_lines() -> None:
     screen, log = io.StringIO(), io.StringIO()
-    with shown(True, screen, log) as listener:
+    with show_progress(True, screen, log) as listener:
         for event in EVENTS:
             listener(event)
     assert screen.getvalue() == ""
@@ -121,7 +177,7 @@ def test_what_is_no_terminal_gets_lines() -> None:
 
 def test_unwanted_progress_is_silent() -> None:
     terminal, log = Terminal(), io.StringIO()
-    with shown(False, terminal, log) as listener:
+    with show_progress(False, terminal, log) as listener:
         for event in EVENTS:
             listener(event)
     assert terminal.getvalue() == log.getvalue() == ""
