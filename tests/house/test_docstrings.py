@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gramline.kernels.catalogue import EVERYTHING, find
+from gramline.kernels.parameters import Record
+from gramline.learners.catalogue import LEARNERS, find_learner
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("kernels", "learners", "pipeline")
 # Public names that have no example yet. Only ever take names away from this set.
@@ -50,6 +54,12 @@ def test_a_public_name_has_an_example(name: str) -> None:
         assert not has_example, f"{name} has an example now; take it out of WITHOUT_EXAMPLE"
     else:
         assert has_example, f"the docstring of {name} has no example"
+
+
+@pytest.mark.parametrize("name", [*EVERYTHING, *LEARNERS])
+def test_parameters_are_described_in_their_annotations_alone(name: str) -> None:
+    kind = find(name, Record) if name in EVERYTHING else find_learner(name)
+    assert "Parameters" not in inspect.cleandoc(str(kind.__doc__)).splitlines()
 
 
 def test_the_names_without_an_example_are_public() -> None:
