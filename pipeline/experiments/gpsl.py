@@ -20,7 +20,8 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf, trained_tagger
 from gramline.pipeline.experiments.gpsl_sets import FeatureSet, Fold, Paper, present_sets
-from gramline.pipeline.reporting.charts import Plane, Point, named_lines
+from gramline.pipeline.reporting.charts import Axis, Plane, Point, named_lines
+from gramline.pipeline.reporting.content import BINS, calibration_error
 
 MODELS = ("GPSL1", "GPSL2", "GPSL4")
 SCALE = 3.0  # of the linear kernel, for every set
@@ -31,7 +32,6 @@ EXTRA_MODELS = (*(name + JENSEN for name in MODELS), LEARNED)  # on the publishe
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 MISSING_MODEL = "GPSL2"
 PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
-BINS = 10
 SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
 BOUNDS = {"jensen": MODELS[0] + JENSEN, "expected": MODELS[0]}
 SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
@@ -306,9 +306,9 @@ def _missing(sets: Mapping[Paper, Measured]) -> ResultTable:
 def missing_labels_picture(lines: Mapping[str, Sequence[Point]]) -> str:
     """An SVG of (fraction, loss) points, one line per set."""
     points = [point for line in lines.values() for point in line]
-    plane = Plane((0.0, 1.3 * max(x for x, _ in points)), (0.0, max(y for _, y in points)))  # room for the names
-    axes = plane.axes("fraction of training labels missing", "Hamming loss, %")
-    return str(named_lines(lines, plane, axes, "Hamming loss over the fraction of missing labels"))
+    across = Axis("fraction of training labels missing", 0, 1.3 * max(x for x, _ in points))  # room for the names
+    plane = Plane(across, Axis("Hamming loss, %", 0, max(y for _, y in points)))
+    return str(named_lines(lines, plane, "Hamming loss over the fraction of missing labels"))
 
 
 def _calibration(sets: Mapping[Paper, Measured]) -> ResultTable:
@@ -324,13 +324,6 @@ def _calibration(sets: Mapping[Paper, Measured]) -> ResultTable:
         tuple(rows),
         (f"probability of the best label, {BINS} bins of equal width, all folds together",),
     )
-
-
-def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """sum over bins of (share of the tokens in it) |mean confidence - share that was right|."""
-    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = np.bincount(bins, weights=confidence - right, minlength=BINS)
-    return float(np.abs(gaps).sum() / len(right))
 
 
 def per_cent(values: Sequence[float]) -> tuple[float, float | None]:

@@ -20,7 +20,7 @@ import numpy as np
 from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Run
 from gramline.pipeline.experiments.scale_size import CHECKED_TILES, FOLDS, KERNEL, ROUNDS, SizeResult, SizeSettings
-from gramline.pipeline.reporting.charts import Plane, named_lines
+from gramline.pipeline.reporting.charts import Axis, Plane, named_lines
 
 LARGEST = 100_000
 SIZES = 4
@@ -141,7 +141,9 @@ def growth_picture(sizes: Sequence[int], measures: Mapping[str, Sequence[float]]
         name: [log2(max(value, 1e-9) / max(values[0], 1e-9)) for value in values] for name, values in measures.items()
     }
     lowest, highest = min(map(min, up.values())), max(map(max, up.values()))
-    plane = Plane((0.0, across[-1] * 1.6), (min(0.0, lowest), max(2 * across[-1], highest)))  # room for the names
-    axes = plane.axes("doublings of the positions", "doublings of the measure", whole_x=True)
+    plane = Plane(
+        Axis("doublings of the positions", 0, across[-1] * 1.6, is_whole=True),  # room for the names
+        Axis("doublings of the measure", min(0.0, lowest), max(2 * across[-1], highest)),
+    )
     lines = {name: list(zip(across, values, strict=True)) for name, values in up.items()}
-    return str(named_lines(lines, plane, axes, "growth of time and memory with the number of positions"))
+    return str(named_lines(lines, plane, "growth of time and memory with the number of positions"))

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from gramline.pipeline.reporting.heatmap import Thumbnail
 
+BINS = 10  # of equal width, for confidences
+
 
 @dataclass(frozen=True)
 class SettingRow:
@@ -41,6 +43,34 @@ class Sentence:
         return sum(is_wrong for *_, is_wrong in self.positions())
 
 
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How far the probabilities of one setting's predictions can be trusted."""
+
+    setting: str
+    confidence: NDArray[np.float64]  # probability of the predicted label, of every labeled position
+    right: NDArray[np.bool_]  # whether that label is right
+
+    def bins(self) -> list[tuple[float, float, int]]:
+        """(mean confidence, share that was right, positions) of every bin that is not empty."""
+        places = _bins(self.confidence)
+        return [
+            (float(self.confidence[places == k].mean()), float(self.right[places == k].mean()), int(count))
+            for k, count in enumerate(np.bincount(places))
+            if count
+        ]
+
+
+def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """sum over bins of (share of the positions in it) |mean confidence - share that was right|."""
+    gaps = np.bincount(_bins(confidence), weights=confidence - right)
+    return float(np.abs(gaps).sum() / len(right))
+
+
+def _bins(confidence: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+
+
 @dataclass(frozen=True)
 class TileTimes:
     """Seconds of the tiles that were computed, and what was written."""
@@ -68,8 +98,7 @@ class Report:
     labels: Sequence[str] = ()
     confusion: NDArray[np.int64] | None = None  # [gold][predicted]
     sentences: Sequence[Sentence] = ()
-    confidences: Sequence[tuple[float, bool]] = ()  # of every position: probability of the prediction, was it right
-    confident: str = ""  # the setting that was so sure
+    calibration: Calibration | None = None
     gram: Thumbnail | None = None
     gram_caption: str = ""
     tiles: TileTimes | None = None

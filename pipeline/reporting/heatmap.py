@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import GramLayout
-from gramline.pipeline.reporting.charts import element, picture
+from gramline.pipeline.reporting.charts import INK, element, picture
 
 CELLS = 360  # of the picture, per side
 BLOCKS = 24  # block rows looked at; a larger matrix is sampled evenly
+BORDER = "#ff8c1a"
 PALE, MIDDLE, DARK = (247, 250, 252), (66, 133, 190), (8, 29, 72)
 
 
@@ -75,22 +76,20 @@ def thumbnail(gram: Tiled, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnai
 def heatmap(small: Thumbnail, side: int = 420) -> Markup:
     """The picture: an inline PNG under the borders of the blocks."""
     encoded = base64.b64encode(png(coloured(small.values))).decode()
+    square = {"width": side, "height": side}
     image = element(
         "image",
         href=f"data:image/png;base64,{encoded}",
-        x=0,
-        y=0,
-        width=side,
-        height=side,
+        **square,
         preserveAspectRatio="none",
         style="image-rendering:pixelated",
     )
     lines = []
     for border in small.borders:
-        at = f"{border * side:.1f}"
-        lines.append(element("line", x1=at, y1=0, x2=at, y2=side, stroke="#ff8c1a", stroke_width=1.4))
-        lines.append(element("line", x1=0, y1=at, x2=side, y2=at, stroke="#ff8c1a", stroke_width=1.4))
-    frame = element("rect", x=0.5, y=0.5, width=side - 1, height=side - 1, fill="none", stroke="#5b6b7d")
+        place = border * side
+        for ends in ({"x1": place, "y1": 0, "x2": place, "y2": side}, {"x1": 0, "y1": place, "x2": side, "y2": place}):
+            lines.append(element("line", **ends, stroke=BORDER, stroke_width=1.4))
+    frame = element("rect", **square, fill="none", stroke=INK)
     return picture(side, side, "heat map of the Gram matrix, with the borders of its blocks", image, *lines, frame)
 
 

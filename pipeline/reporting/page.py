@@ -14,13 +14,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gramline.pipeline.reporting.charts import calibration, curves, histogram, spread
-from gramline.pipeline.reporting.content import Report, TileTimes
+from gramline.pipeline.reporting.content import Calibration, Report, TileTimes, calibration_error
 from gramline.pipeline.reporting.heatmap import heatmap
 
 CURVES_SHOWN = 8
 LABELS_SHOWN = 20
 SENTENCES_SHOWN = 12
-BINS = 10
 METRIC_NAMES = {"accuracy": "accuracy", "f1": "F1", "span_f1": "span F1", "exact_match": "exact"}
 TRACES = {"mistakes": ("round", "mistakes in training"), "bound": ("sweep", "variational bound")}
 
@@ -52,7 +51,7 @@ def page(report: Report) -> str:
         "curves": ("Learning curves", bool(report.curves)),
         "confusion": ("Confusion matrix", report.confusion is not None),
         "sentences": ("Worst sentences", bool(report.sentences)),
-        "calibration": ("Calibration", bool(report.confidences)),
+        "calibration": ("Calibration", report.calibration is not None),
         "gram": ("Gram matrix", report.gram is not None),
         "tiles": ("Tiles", report.tiles is not None or bool(report.passes)),
         "repeat": ("To repeat this", True),
@@ -70,7 +69,7 @@ def page(report: Report) -> str:
         curves=_curves(report),
         confusion=None if report.confusion is None else _confusion(report),
         worst=[sentence for sentence in worst if sentence.n_wrong],
-        calibration=_calibration(report) if report.confidences else None,
+        calibration=None if report.calibration is None else _calibration(report.calibration),
         heatmap=None if report.gram is None else heatmap(report.gram),
         tiles=None if report.tiles is None else _tile_times(report.tiles),
         passes=[_pass(unit) for unit in report.passes],
@@ -163,19 +162,12 @@ def _confusion(report: Report) -> dict[str, Any]:
     return {"labels": labels, "rows": rows}
 
 
-def _calibration(report: Report) -> dict[str, Any]:
-    confidence = np.array([value for value, _ in report.confidences])
-    right = np.array([was for _, was in report.confidences], float)
-    place = np.minimum(BINS - 1, (confidence * BINS).astype(int))
-    bins = [
-        (float(confidence[place == k].mean()), float(right[place == k].mean()), int((place == k).sum()))
-        for k in range(BINS)
-        if (place == k).any()
-    ]
+def _calibration(measured: Calibration) -> dict[str, Any]:
+    bins = measured.bins()
     return {
-        "error": sum(count * abs(sure - was) for sure, was, count in bins) / len(confidence),
+        "error": calibration_error(measured.confidence, measured.right),
         "drawing": calibration(bins),
-        "rows": [(f"{sure:.3f}", f"{was:.3f}", f"{count:,}") for sure, was, count in bins],
+        "rows": [(f"{confidence:.3f}", f"{right:.3f}", f"{count:,}") for confidence, right, count in bins],
     }
 
 

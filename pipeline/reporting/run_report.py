@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gramline.kernels.catalogue import describe
@@ -17,7 +18,7 @@ from gramline.pipeline.crossval.summary import setting_names
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.reporting.content import Report, Sentence, SettingRow, TileTimes
+from gramline.pipeline.reporting.content import Calibration, Report, Sentence, SettingRow, TileTimes
 from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
 from gramline.pipeline.reporting.page import page
 
@@ -25,7 +26,7 @@ NAME = "report.html"
 
 
 def write_run_report(run: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Path:
-    """Write the page of a finished run; into its folder unless told otherwise."""
+    """Write the page of a finished run; into its folder unless `output` names another place."""
     folder = RunFolder.existing(run)
     target = folder.path / NAME if output is None else Path(output)
     write_page(run_report(folder), target)
@@ -51,7 +52,6 @@ def run_report(folder: RunFolder) -> Report:
         for number, setting in enumerate(summary["settings"])
     ]
     sentences = _sentences(folder, best)
-    sure, confidences = _confidences(folder, summary)
     compared = evaluate([s.gold for s in sentences], [s.predicted for s in sentences], dummy=summary["dummy"])
     gram, caption = _picture(summary, best)
     score = summary["settings"][best]["scores"][metric]
@@ -76,8 +76,7 @@ def run_report(folder: RunFolder) -> Report:
         labels=compared.labels,
         confusion=compared.confusion,
         sentences=sentences,
-        confidences=confidences,
-        confident=names[sure] if confidences else "",
+        calibration=_calibration(folder, summary, names),
         gram=gram,
         gram_caption=caption,
         tiles=tile_times(folder.tiles(), 4 if summary["dtype"] == "float32" else 8),
@@ -90,7 +89,7 @@ def run_report(folder: RunFolder) -> Report:
 
 
 def tile_times(tiles: Sequence[Mapping[str, Any]], itemsize: int = 8) -> TileTimes | None:
-    """Timings as the build's events told them; None when no tile was computed."""
+    """Timings from the events of a build; None when no tile was computed."""
     if not tiles:
         return None
     written = sum(tile["written_bytes"] for tile in tiles)
@@ -108,10 +107,10 @@ def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
     """Held-out structures of one setting; a structure held out several times is there several times."""
     structures = pq.read_table(folder.structures_path).to_pylist()
     table = pq.read_table(folder.path / "predictions.parquet", filters=[("setting", "=", setting)])
-    found: dict[tuple[int, int], list[str]] = {}
+    predictions: dict[tuple[int, int], list[str]] = {}
     columns = [table.column(name).to_pylist() for name in ("fold", "structure", "predicted")]
     for fold, structure, predicted in zip(*columns, strict=True):
-        found.setdefault((fold, structure), []).append(predicted)
+        predictions.setdefault((fold, structure), []).append(predicted)
     return [
         Sentence(
             name=f"structure {structures[k]['id']} (fold {fold})",
@@ -119,25 +118,23 @@ def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
             gold=structures[k]["labels"],
             predicted=labels,
         )
-        for (fold, k), labels in found.items()
+        for (fold, k), labels in predictions.items()
     ]
 
 
-def _confidences(folder: RunFolder, summary: Mapping[str, Any]) -> tuple[int, list[tuple[float, bool]]]:
-    """Of the best setting that knows probabilities: which it is, and (confidence, was it right) of every position."""
-    table = pq.read_table(folder.path / "predictions.parquet", filters=[("confidence", ">=", 0.0)])
+def _calibration(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[str]) -> Calibration | None:
+    """Confidences of the best setting that knows probabilities."""
+    rated = (pc.field("confidence") >= 0.0) & pc.field("gold").is_valid()
+    table = pq.read_table(folder.path / "predictions.parquet", filters=rated)
     known: set[Any] = set(table.column("setting").to_pylist())
     if not known:
-        return -1, []
+        return None
     metric = summary["metric"]
     sign = -1.0 if metric == "hamming_loss" else 1.0
-    chosen = max(sorted(known), key=lambda k: sign * summary["settings"][k]["scores"][metric]["mean"])
-    columns = [table.column(name).to_pylist() for name in ("setting", "gold", "predicted", "confidence")]
-    return chosen, [
-        (confidence, gold == predicted)
-        for setting, gold, predicted, confidence in zip(*columns, strict=True)
-        if setting == chosen and gold is not None
-    ]
+    best = max(sorted(known), key=lambda k: sign * summary["settings"][k]["scores"][metric]["mean"])
+    table = table.filter(pc.field("setting") == best)
+    gold, predicted = (np.array(table.column(name).to_pylist(), str) for name in ("gold", "predicted"))
+    return Calibration(names[best], table.column("confidence").to_numpy(), gold == predicted)
 
 
 def _curves(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
@@ -170,7 +167,7 @@ def _picture(summary: Mapping[str, Any], best: int) -> tuple[Thumbnail | None, s
 
 def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
     folds = {key: value for key, value in summary["folds"].items() if key != "held_out" and value not in (None, False)}
-    found = {
+    parameters = {
         "source": str(summary["source"]),
         "fingerprint": str(summary["fingerprint"]),
         "folds": ", ".join(f"{key}={value}" for key, value in folds.items()),
@@ -180,7 +177,7 @@ def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
         "numbers": str(summary["dtype"]),
     }
     kernels = dict.fromkeys(describe(setting["kernel"]) for setting in summary["settings"] if setting["kernel"])
-    found |= {f"kernel {number}": kernel for number, kernel in enumerate(kernels)}
+    parameters |= {f"kernel {number}": kernel for number, kernel in enumerate(kernels)}
     for store in summary["stores"]:
-        found.setdefault("Gram matrix", store["path"])
-    return found
+        parameters.setdefault("Gram matrix", store["path"])
+    return parameters

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.operators.dense import DenseGram
-from gramline.pipeline.experiments.gpsl import calibration_error
+from gramline.pipeline.reporting.content import calibration_error
 
 AT_MOST = 60.0  # Cholesky factorisations per label
 LABELS = ("B", "I", "O")

@@ -29,7 +29,7 @@ from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.cache import GramCache
-from gramline.pipeline.reporting.charts import ticks
+from gramline.pipeline.reporting.charts import Axis
 from gramline.pipeline.reporting.heatmap import coloured, png, thumbnail
 from gramline.pipeline.reporting.run_report import write_run_report
 
@@ -218,7 +218,7 @@ def test_larger_values_are_darker() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 800), (-3.2, 17), (0.71, 0.74), (1, 2)])
 def test_ticks_are_few_round_numbers_inside(low: float, high: float) -> None:
-    found = ticks(low, high)
+    found = Axis("", low, high).ticks()
     assert 2 <= len(found) <= 8
     assert low <= min(found)
     assert max(found) <= high + 1e-9
