@@ -1,19 +1,21 @@
 """What an experiment is: a name, what it needs from the data folder, and a function that gives tables.
 
-Every experiment says where its protocol differs from the paper; a number of a paper stands in its own column.
+Notes below a table say where the protocol differs from the paper; the paper's numbers have columns of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 
 Cell = str | int | float | None
+Row = tuple[Cell, ...]
 Say = Callable[[str], None]
 
 
@@ -23,7 +25,7 @@ class ResultTable:
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     picture: str | None = None  # an SVG of the same numbers
 
@@ -49,13 +51,13 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Run:
-    """What an experiment is given: the data folder, how much of it, a seed, and whom to tell how far it is."""
+    """What an experiment is given: the data folder, how much of it to use, a seed, and where to report progress."""
 
     data: Path
-    quick: bool = False  # a small version of the same thing, for a first look and for tests
+    quick: bool = False  # a small version, for a first look and for tests
     seed: int = 0
     say: Say = field(default=lambda _line: None)
-    scratch: Path = Path()  # where large files may lie while it runs
+    scratch: Path = Path()  # for large files that are removed at the end
 
     def file(self, name: str) -> Path:
         """A file of the data folder."""
@@ -63,6 +65,10 @@ class Run:
         if not path.is_file():
             raise InputError(f"{path} is not there; --data must name the folder that holds {name}")
         return path
+
+    def part(self, corpus: Corpus, n_quick: int) -> Corpus:
+        """The corpus, or its first structures in a quick run."""
+        return corpus.select(range(min(n_quick, len(corpus)))) if self.quick else corpus
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,7 @@ class Experiment:
     def run(self, run: Run) -> Sequence[ResultTable]:
         for name in self.needs:
             run.file(name)
-        module, _, attribute = self.home.partition(":")
-        function: Callable[[Run], Sequence[ResultTable]] = getattr(import_module(module), attribute)
+        function: Callable[[Run], Sequence[ResultTable]] = resolve_name(self.home)
         return function(run)
 
 

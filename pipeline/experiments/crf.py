@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,21 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed
 
+try:
+    import pycrfsuite
+except ImportError:  # optional
+    pycrfsuite = None
+
 MISSING_NOTE = "python-crfsuite is not installed (pip install 'gramline[compare]'), so the CRF is left out"
 
 
 def has_crf() -> bool:
-    return find_spec("pycrfsuite") is not None
+    return pycrfsuite is not None
+
+
+def missing_crf() -> tuple[str, ...]:
+    """A note for the tables of experiments, when the CRF is left out."""
+    return () if has_crf() else (MISSING_NOTE,)
 
 
 def named_features(packed: Packed) -> list[list[list[str]]]:
@@ -39,8 +48,6 @@ def named_labels(packed: Packed) -> list[list[str]]:
 
 def train_crf(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequence[str]], path: Path) -> None:
     """Train with the defaults of python-crfsuite (L-BFGS) and write the model to `path`."""
-    import pycrfsuite
-
     trainer = pycrfsuite.Trainer(verbose=False)
     for sequence, answer in zip(features, labels, strict=True):
         trainer.append(sequence, answer)
@@ -50,8 +57,6 @@ def train_crf(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequ
 @contextmanager
 def trained_tagger(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequence[str]]) -> Iterator[Any]:
     """A tagger trained on labeled sequences."""
-    import pycrfsuite
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "crf.model"
         train_crf(features, labels, path)

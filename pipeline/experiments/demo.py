@@ -58,6 +58,10 @@ class Trained:
     support_positions: int
     evaluation: Evaluation
 
+    @staticmethod
+    def of(plan: Plan, gram: StoredGram, learner: LabelingPerceptron, model: Model, evaluation: Evaluation) -> Trained:
+        return Trained(gram.kernel, plan, gram.status(), learner.mistakes_, model.support.n_positions, evaluation)
+
 
 @dataclass(frozen=True)
 class DemoResult(Trained):
@@ -122,28 +126,22 @@ def run_demo(
     tiles = _build(stores, plans, executor, progress, say)
     clock.lap("build")
     say("training the labeling perceptron on dependency trees from the store")
-    gram = StoredGram(stores["trees"])
-    learner, model = _train(gram, train["trees"], folder / "model.zarr")
+    grams = {kind: StoredGram(store) for kind, store in stores.items()}
+    learner, model = _train(grams["trees"], train["trees"], folder / "model.zarr")
     clock.lap("train")
     say("labeling the held-out sentences")
     predicted = model.predict(test["trees"].without_labels())
-    trees = _trained(plans["trees"], gram, learner, model, evaluate(test["trees"].labels, predicted))
+    trees = Trained.of(plans["trees"], grams["trees"], learner, model, evaluate(test["trees"].labels, predicted))
     clock.lap("evaluate")
     say("the same with the sentences as plain sequences")
-    other_gram = StoredGram(stores["sequences"])
-    other, other_model = _train(other_gram, train["sequences"], folder / "model-sequences.zarr")
-    scores = evaluate(test["sequences"].labels, other_model.predict(test["sequences"].without_labels()))
-    sequences = _trained(plans["sequences"], other_gram, other, other_model, scores)
+    other, model = _train(grams["sequences"], train["sequences"], folder / "model-sequences.zarr")
+    scores = evaluate(test["sequences"].labels, model.predict(test["sequences"].without_labels()))
+    sequences = Trained.of(plans["sequences"], grams["sequences"], other, model, scores)
     clock.lap("sequences")
     result = DemoResult(
-        **vars(trees),
-        folder=folder,
-        train=train["trees"],
-        test=test["trees"],
-        sequences=sequences,
-        seconds=clock.laps,
+        **vars(trees), folder=folder, train=train["trees"], test=test["trees"], sequences=sequences, seconds=clock.laps
     )
-    write_page(demo_report(result, learner, predicted, gram, tiles), result.report)
+    write_page(demo_report(result, learner, predicted, grams["trees"], tiles), result.report)
     return result
 
 
@@ -183,12 +181,6 @@ def _train(gram: StoredGram, corpus: Corpus, path: Path) -> tuple[LabelingPercep
     model = Model.of(learner, corpus, gram.kernel)
     model.save(path, overwrite=True)
     return learner, model
-
-
-def _trained(
-    plan: Plan, gram: StoredGram, learner: LabelingPerceptron, model: Model, evaluation: Evaluation
-) -> Trained:
-    return Trained(gram.kernel, plan, gram.status(), learner.mistakes_, model.support.n_positions, evaluation)
 
 
 def _corpus(folder: Path, name: str, n_sentences: int, seed: int, kind: str) -> Corpus:

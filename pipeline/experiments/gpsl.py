@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf, trained_tagger
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
+from gramline.pipeline.experiments.crf import has_crf, missing_crf, trained_tagger
 from gramline.pipeline.experiments.gpsl_sets import FeatureSet, Fold, Paper, present_sets
 from gramline.pipeline.reporting.charts import Axis, Plane, Point, named_lines
 from gramline.pipeline.reporting.content import BINS, calibration_error
@@ -35,20 +35,21 @@ PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
 SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
 BOUNDS = {"jensen": MODELS[0] + JENSEN, "expected": MODELS[0]}
 SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
+CHOSEN_COLUMNS = ("folds", "loss", "dev.", "CRF", "best peer")
 PEER_NOTE = "CRF, best peer: measured on the five published folds, apart from this program"
 Make = Callable[[], GaussianProcessLabeler]
 
 
-@dataclass
 class Measured:
     """What the folds of one set gave, by model."""
 
-    losses: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    viterbi: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    confidences: dict[str, list[NDArray[np.float64]]] = field(default_factory=lambda: defaultdict(list))
-    hits: dict[str, list[NDArray[np.bool_]]] = field(default_factory=lambda: defaultdict(list))
-    missing: dict[float, list[float]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self) -> None:
+        self.losses: dict[str, list[float]] = defaultdict(list)
+        self.viterbi: dict[str, list[float]] = defaultdict(list)
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.confidences: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+        self.hits: dict[str, list[NDArray[np.bool_]]] = defaultdict(list)
+        self.missing: dict[float, list[float]] = defaultdict(list)  # by fraction
 
 
 def gpsl(run: Run) -> Sequence[ResultTable]:
@@ -63,35 +64,27 @@ def gpsl(run: Run) -> Sequence[ResultTable]:
 def gpsl_scale(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1, 2 and 4 with a scale that every fold chose for itself, by GPSL1."""
     papers, left_out = present_sets(run)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     with one_blas_thread():
         for paper in papers:
             choice = choose(run, paper, [partial(scaled, MODELS[0], scale) for scale in SCALES], SCALE_FOLDS)
             scales = [SCALES[number] for number in choice.numbers]
             words = " ".join(f"{scale:g}" for scale in scales)
-            for name in MODELS:
-                losses = choice.losses([scaled(name, scale) for scale in scales])
-                rows.append((paper.title, name, *_chosen_cells(paper, losses), words, choice.seconds))
-    return [
-        ResultTable(
-            "Hamming loss in per cent, scale chosen on the training sentences",
-            ("set", "model", "folds", "loss", "dev.", "CRF", "best peer", "scales chosen", "seconds of choosing"),
-            tuple(rows),
-            (
-                f"expected normaliser; of the scales {', '.join(f'{scale:g}' for scale in SCALES)} the one with which "
-                f"GPSL1 gets the fewest tokens wrong over {SCALE_FOLDS} folds of the training sentences, "
-                "the smallest of equals",
-                PEER_NOTE,
-                *left_out,
-            ),
-        )
-    ]
+            losses = {name: choice.losses([scaled(name, scale) for scale in scales]) for name in MODELS}
+            rows += [(paper.title, name, *_chosen(paper, losses[name]), words, choice.seconds) for name in MODELS]
+    note = (
+        f"expected normaliser; of the scales {', '.join(f'{scale:g}' for scale in SCALES)} the one with which GPSL1 "
+        f"gets the fewest tokens wrong over {SCALE_FOLDS} folds of the training sentences, the smallest of equals"
+    )
+    columns = ("set", "model", *CHOSEN_COLUMNS, "scales chosen", "seconds of choosing")
+    title = "Hamming loss in per cent, scale chosen on the training sentences"
+    return [ResultTable(title, columns, tuple(rows), (note, PEER_NOTE, *left_out))]
 
 
 def gpsl_bound(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1 with a bound that every fold chose for itself."""
     papers, left_out = present_sets(run)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     names = list(BOUNDS)
     with one_blas_thread():
         for paper in papers:
@@ -99,23 +92,18 @@ def gpsl_bound(run: Run) -> Sequence[ResultTable]:
             chosen = [names[number] for number in choice.numbers]
             losses = choice.losses([labeler(BOUNDS[name]) for name in chosen])
             words = ", ".join(f"{name} {chosen.count(name)}" for name in names if name in chosen)
-            rows.append((paper.title, *_chosen_cells(paper, losses), words, choice.seconds))
-    return [
-        ResultTable(
-            "Hamming loss in per cent, bound chosen on the training sentences",
-            ("set", "folds", "loss", "dev.", "CRF", "best peer", "bounds chosen", "seconds of choosing"),
-            tuple(rows),
-            (
-                "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer "
-                f"tokens wrong over {BOUND_FOLDS} folds of the training sentences, Jensen's of equals",
-                PEER_NOTE,
-                *left_out,
-            ),
-        )
-    ]
+            rows.append((paper.title, *_chosen(paper, losses), words, choice.seconds))
+    note = (
+        "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer tokens "
+        f"wrong over {BOUND_FOLDS} folds of the training sentences, Jensen's of equals"
+    )
+    columns = ("set", *CHOSEN_COLUMNS, "bounds chosen", "seconds of choosing")
+    title = "Hamming loss in per cent, bound chosen on the training sentences"
+    return [ResultTable(title, columns, tuple(rows), (note, PEER_NOTE, *left_out))]
 
 
-def _chosen_cells(paper: Paper, losses: Sequence[float]) -> tuple[Cell, ...]:
+def _chosen(paper: Paper, losses: Sequence[float]) -> Row:
+    """The cells of CHOSEN_COLUMNS."""
     return (len(losses), *per_cent(losses), paper.crf, paper.best)
 
 
@@ -196,8 +184,7 @@ def _predicted(model: GaussianProcessLabeler, data: FeatureSet, fold: Fold) -> l
 def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) -> None:
     gram, cross = data.grams(fold)
     begin = perf_counter()
-    model = labeler(name)
-    model.fit(gram, data.labels_of(fold.train))
+    model = labeler(name).fit(gram, data.labels_of(fold.train))
     measured.seconds[name].append(perf_counter() - begin)
     probabilities = model.predict_proba(cross)  # of the refined scores
     right = np.array(model.label_names_)[probabilities.argmax(axis=1)] == data.gold(fold.test)
@@ -235,7 +222,7 @@ def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]
 
 
 def _losses(run: Run, sets: Mapping[Paper, Measured], left_out: tuple[str, ...]) -> ResultTable:
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for paper, measured in sets.items():
         for name, values in measured.losses.items():
             published = dict(zip(MODELS, paper.losses, strict=True)).get(name.removesuffix(JENSEN))
@@ -250,15 +237,15 @@ def _losses(run: Run, sets: Mapping[Paper, Measured], left_out: tuple[str, ...])
             "Jensen's bound: the paper's training, scale 1; scale learned: by the bound, from 1",
             f"published folds: mean of the first {1 if run.quick else PUBLISHED_FOLDS}; the others are drawn with "
             "the seed, the paper's own are not published",
-            "columns CRF, best peer: measured on the five published folds, apart from this program",
-            *([] if has_crf() else [MISSING_NOTE]),
+            f"columns {PEER_NOTE}",
+            *missing_crf(),
             *left_out,
         ),
     )
 
 
 def _seconds(sets: Mapping[Paper, Measured]) -> ResultTable:
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for paper, measured in sets.items():
         for name, values in measured.seconds.items():
             known = (paper.seconds, paper.peer_seconds) if name == "GPSL1" else (None, None)
@@ -272,7 +259,7 @@ def _seconds(sets: Mapping[Paper, Measured]) -> ResultTable:
 
 
 def _decoding(sets: Mapping[Paper, Measured]) -> ResultTable:
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[Row] = [
         (paper.title, name, *per_cent(measured.losses[name]), *per_cent(values))
         for paper, measured in sets.items()
         for name, values in measured.viterbi.items()
@@ -285,15 +272,13 @@ def _decoding(sets: Mapping[Paper, Measured]) -> ResultTable:
 
 
 def _missing(sets: Mapping[Paper, Measured]) -> ResultTable:
-    rows: list[tuple[Cell, ...]] = [
-        (paper.title, fraction, len(values), *per_cent(values))
-        for paper, measured in sets.items()
-        for fraction, values in measured.missing.items()
-    ]
-    lines = {
-        paper.title: [(fraction, 100 * float(np.mean(values))) for fraction, values in measured.missing.items()]
-        for paper, measured in sets.items()
-    }
+    rows: list[Row] = []
+    lines: dict[str, list[Point]] = defaultdict(list)
+    for paper, measured in sets.items():
+        for fraction, values in measured.missing.items():
+            mean, deviation = per_cent(values)
+            rows.append((paper.title, fraction, len(values), mean, deviation))
+            lines[paper.title].append((fraction, mean))
     return ResultTable(
         f"Figure 2: Hamming loss in per cent with missing training labels, {MISSING_MODEL}",
         ("set", "fraction missing", "folds", "loss", "dev."),
@@ -312,7 +297,7 @@ def missing_labels_picture(lines: Mapping[str, Sequence[Point]]) -> str:
 
 
 def _calibration(sets: Mapping[Paper, Measured]) -> ResultTable:
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for paper, measured in sets.items():
         for name in measured.hits:
             confidence, right = np.concatenate(measured.confidences[name]), np.concatenate(measured.hits[name])

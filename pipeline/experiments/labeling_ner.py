@@ -28,8 +28,8 @@ from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.folds import Folds, k_fold
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_marginals, crf_predictions, has_crf
+from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
+from gramline.pipeline.experiments.crf import crf_marginals, crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, choice_counts, difference
 
 FILE = "conll2002_es/esp.train.first300"
@@ -60,10 +60,9 @@ class Spanish:
 
     @cached_property
     def windows(self) -> Mapping[int, Corpus]:
-        corpora = {window: read_conll(self.run.file(FILE), features="spelling", window=window) for window in (0, 1, 2)}
-        if self.run.quick:
-            return {window: corpus.select(range(min(30, len(corpus)))) for window, corpus in corpora.items()}
-        return corpora
+        path = self.run.file(FILE)
+        corpora = {window: read_conll(path, features="spelling", window=window) for window in (0, 1, 2)}
+        return {window: self.run.part(corpus, 30) for window, corpus in corpora.items()}
 
     def trial(self, n_folds: int) -> Trial:
         return Trial(self.windows[0].labels, FoldSpec(n_folds), 2, METRIC)
@@ -77,13 +76,13 @@ class Spanish:
     def position_gram(self, scale: float, window: int = 1) -> Callable[[], DenseGram]:
         """scale * kx between positions alone: a structure of one position has no neighbours to continue to."""
 
-        def made() -> DenseGram:
+        def make() -> DenseGram:
             packed = self.windows[window].packed()
             alone = replace(packed, starts=np.arange(packed.n_positions + 1))
             kernel = SequenceLabeling(c=float(np.sqrt(scale)), observation=Polynomial(2, normalized=True))
             return DenseGram(DenseGram.of(kernel, alone).matrix, packed.lengths, label_names=packed.vocabulary.labels)
 
-        return made
+        return make
 
     def with_marginals(self, folds: Folds, fold: int) -> HeldOut:
         """The labeling perceptron of one fold with the marginals of a CRF as P(y|x)."""
@@ -102,10 +101,10 @@ def _marginals(corpus: Corpus, folds: Folds, fold: int) -> np.ndarray[tuple[int,
     parts = [
         (np.setdiff1d(training, training[held]), training[held]) for held in k_fold(len(training), PRIOR_FOLDS).held_out
     ]
-    for known, asked in (*parts, (training, folds.held_out[fold])):
+    for known, others in (*parts, (training, folds.held_out[fold])):
         train = corpus.select(known).packed()
-        marginals = crf_marginals(train, corpus.select(asked).packed(like=train), corpus.label_names)
-        rows = indices_of_ranges(starts[asked], corpus.lengths[asked])
+        marginals = crf_marginals(train, corpus.select(others).packed(like=train), corpus.label_names)
+        rows = indices_of_ranges(starts[others], corpus.lengths[others])
         table[rows] = (1 - PRIOR_SMOOTHING) * marginals + PRIOR_SMOOTHING / marginals.shape[1]
     return table
 
@@ -124,7 +123,7 @@ def _paper_table(run: Run, n_folds: int) -> ResultTable:
         ),
         "HM perceptron, window 3": trial.on_corpus(spanish.windows[1], HiddenMarkovPerceptron(ROUNDS)),
     }
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for name, method in methods.items():
         selection = trial.chosen(method)
         measured = [100 * selection.mean(metric) for metric in ("accuracy", "precision", "recall", "f1")]
@@ -157,7 +156,7 @@ def _further_tables(run: Run) -> list[ResultTable]:
     for window, name in ((1, CRF), (2, f"{CRF}, window 5")) if has_crf() else ():
         run.say(f"{len(trial.outer)} folds: {name}")
         methods[name] = trial.predicted(spanish.windows[window], crf_predictions)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for name, method in methods.items():
         selection = trial.chosen(method)
         scores = [100 * selection.mean(metric) for metric in ("hamming_loss", "precision", "recall", "f1", "span_f1")]
@@ -174,7 +173,7 @@ def _further_tables(run: Run) -> list[ResultTable]:
             "so many neighbours on either side; scale: of the kernel beside transitions, which count 1",
             "window 3 unless said otherwise; the Gaussian process is of low rank and takes no part in the choice of "
             "the best, for want of time; CRF++ is not on the package index, so python-crfsuite stands for CRFs",
-            *(() if has_crf() else (MISSING_NOTE,)),
+            *missing_crf(),
         ),
     )
     return [table, *([_against_crf(trial, methods)] if has_crf() else [])]
@@ -234,7 +233,7 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
 def _against_crf(trial: Trial, methods: Mapping[str, Method]) -> ResultTable:
     """Differences over the folds between our best and the CRFs."""
     best = trial.chosen(methods[BEST])
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for name, method in methods.items():
         if not name.startswith(CRF):
             continue

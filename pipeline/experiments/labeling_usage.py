@@ -22,7 +22,7 @@ from gramline.pipeline.corpus.readers.conllu import read_conllu
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.summary import NestedSelection
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, difference
 
 OBSERVATION = Polynomial(degree=2, normalized=True)
@@ -77,17 +77,13 @@ TREEBANKS = (
 
 def labeling_usage(run: Run) -> Sequence[ResultTable]:
     """Accuracy and F1 of each kernel on each task, and whether the tree kernel differs from the sequence kernel."""
-    rows: list[tuple[Cell, ...]] = []
-    differences: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
+    differences: list[Row] = []
     missing = [bank.file for bank in TREEBANKS if not (run.data / bank.file).is_file()]
     for task in _tasks(run):
         run.say(f"{task.name}: {len(task.trees):,} sentences, {task.trees.n_positions:,} nodes")
         trial = Trial(
-            task.trees.labels,
-            FoldSpec(2 if run.quick else 5, run.seed),
-            2 if run.quick else 3,
-            "accuracy",
-            task.dummy,
+            task.trees.labels, FoldSpec(2 if run.quick else 5, run.seed), 2 if run.quick else 3, "accuracy", task.dummy
         )
         baseline = trial.on_corpus(task.sequences, HiddenMarkovPerceptron(rounds=ROUNDS, average=True))
         rows.append((task.name, "HM perceptron", *_scores(trial.chosen(baseline)), ""))

@@ -32,8 +32,8 @@ from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.folds import k_fold
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.validate import cross_validate
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
+from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.gram.build import build_gram
 
 STRUCTURES = {"h": "helix", "e": "sheet", "_": "coil"}
@@ -94,17 +94,17 @@ def families(quick: bool) -> list[Family]:
 def protein(run: Run) -> Sequence[ResultTable]:
     """Q3 and the share found of each structure, on the test chains."""
     train, test = (read_conll(run.file(f"protein_ss/{name}.tsv"), features="token") for name in ("train", "test"))
-    if run.quick:
-        train, test = train.select(range(min(8, len(train)))), test.select(range(min(3, len(test))))
-    rows: list[tuple[Cell, ...]] = []
+    train, test = run.part(train, 8), run.part(test, 3)
+    rows: list[Row] = []
     for family in families(run.quick):
         run.say(f"{family.name}: choosing")
         begin = perf_counter()
         kernel, parameters = _chosen(family, train, run)
         run.say(f"{family.name}: training with {kernel} {parameters}")
-        predicted = _trained(family.learner, kernel, parameters, train, test, run.scratch)
-        said = " ".join(f"{name} {value:g}".replace("_", " ") for name, value in {**kernel, **parameters}.items())
-        rows.append((family.name, *_scores(test, predicted), perf_counter() - begin, said))
+        learner = family.learner.fresh().set_params(**parameters)
+        predicted = _predicted(learner, _kernel(kernel), train, test, run.scratch)
+        words = " ".join(f"{name} {value:g}".replace("_", " ") for name, value in {**kernel, **parameters}.items())
+        rows.append((family.name, *_scores(test, predicted), perf_counter() - begin, words))
     if has_crf():
         run.say("CRF")
         begin = perf_counter()
@@ -127,7 +127,7 @@ def protein(run: Run) -> Sequence[ResultTable]:
                 "matrices, training and prediction, by the clock",
                 f"CRF: letters of the residue and {WINDOW} on either side; the published number is of networks on "
                 "windows whose outputs a second network reads, as the notes of the data set quote it",
-                *(() if has_crf() else (MISSING_NOTE,)),
+                *missing_crf(),
             ),
         )
     ]
@@ -145,31 +145,21 @@ def _chosen(family: Family, train: Corpus, run: Run) -> tuple[Mapping[str, float
         return family.kernels[0], family.parameters[0]
     some = train.select(range(min(CHOOSING_CHAINS, len(train))))
     folds = k_fold(len(some), 2 if run.quick else CHOOSING_FOLDS)
-    found = []
+    losses = []
     for number, setting in enumerate(family.kernels):
         gram = DenseGram.of(_kernel(setting), some)
         result = cross_validate(family.learner, gram, some.labels, folds, family.parameters, dummy=None)
-        found += [(-float(mean), number, k) for k, mean in enumerate(result.table("accuracy").mean(axis=1))]
-    _, kernel, parameters = min(found)  # the first of equals
+        losses += [(-float(mean), number, k) for k, mean in enumerate(result.table("accuracy").mean(axis=1))]
+    _, kernel, parameters = min(losses)  # the first of equals
     return family.kernels[kernel], family.parameters[parameters]
 
 
-def _trained(
-    learner: Learner,
-    setting: Mapping[str, float],
-    parameters: Mapping[str, Any],
-    train: Corpus,
-    test: Corpus,
-    scratch: Path,
-) -> list[list[str]]:
+def _predicted(learner: Any, kernel: SequenceLabeling, train: Corpus, test: Corpus, scratch: Path) -> list[list[str]]:
     """Labels of the test chains, from stored Gram matrices."""
-    kernel = _kernel(setting)
-    fitted: Any = learner.fresh().set_params(**parameters)
     with TemporaryDirectory(prefix="gramline-protein-", dir=scratch) as folder:
-        gram = build_gram(kernel, train, Path(folder) / "train.zarr")
-        fitted.fit(gram, train.labels)
+        learner.fit(build_gram(kernel, train, Path(folder) / "train.zarr"), train.labels)
         cross = build_gram(kernel, train, Path(folder) / "test.zarr", other=test.without_labels())
-        predicted: list[list[str]] = fitted.predict(cross)
+        predicted: list[list[str]] = learner.predict(cross)
     return predicted
 
 
@@ -187,9 +177,8 @@ def _scores(test: Corpus, predicted: list[list[str]]) -> tuple[float, ...]:
     """Q3 and the recall of every structure, in per cent."""
     gold = np.array([label for chain in test.labels for label in chain])
     guess = np.array([label for chain in predicted for label in chain])
-    found = evaluate(test.labels, predicted, dummy=None)
     recalls = [float((guess[gold == label] == label).mean()) for label in STRUCTURES]
-    return tuple(100 * value for value in (found.accuracy, *recalls))
+    return tuple(100 * value for value in (evaluate(test.labels, predicted, dummy=None).accuracy, *recalls))
 
 
 def blosum_scores() -> NDArray[np.float64]:

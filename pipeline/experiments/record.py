@@ -1,4 +1,4 @@
-"""What a run of an experiment leaves: its tables as Parquet, pictures as SVG, and one JSON file that tells all.
+"""What a run of an experiment leaves: its tables as Parquet, pictures as SVG, and everything in one JSON file.
 
 The JSON file carries a digest of its content, so that a number changed by hand is noticed when it is read again.
 """
@@ -10,6 +10,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -64,14 +65,12 @@ def command_line(name: str, run: Run) -> str:
 
 def this_machine() -> dict[str, str]:
     """Cores, processor and the versions that decide numbers."""
-    found = {"cores": str(len(os.sched_getaffinity(0))), "processor": platform.machine()}
-    found["python"] = platform.python_version()
+    machine = {"cores": str(len(os.sched_getaffinity(0))), "processor": platform.machine()}
+    machine["python"] = platform.python_version()
     for program in PROGRAMS:
-        try:
-            found[program] = version(program)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            machine[program] = version(program)
+    return machine
 
 
 def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import TextWrapper
 
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import ResultTable
@@ -87,19 +88,10 @@ def markdown(table: ResultTable) -> str:
     ]
     lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in table.texts()]
     if table.notes:
-        lines += ["", *(_wrapped(note) for note in table.notes)]
+        wrapper = TextWrapper(WIDTH, "* ", "  ", break_long_words=False, break_on_hyphens=False)
+        lines += ["", *map(wrapper.fill, table.notes)]
     return "\n".join(lines) + "\n"
 
 
 def _escaped(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _wrapped(note: str) -> str:
-    lines, line = [], "*"
-    for word in note.split():
-        if len(line) + len(word) + 1 > WIDTH:
-            lines.append(line)
-            line = " "
-        line += f" {word}"
-    return "\n".join([*lines, line])

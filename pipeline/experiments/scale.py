@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from gramline.pipeline.errors import InputError, RunError
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
+from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
 from gramline.pipeline.experiments.scale_size import CHECKED_TILES, FOLDS, KERNEL, ROUNDS, SizeResult, SizeSettings
 from gramline.pipeline.reporting.charts import Axis, Plane, named_lines
 
@@ -117,7 +117,7 @@ def _growth(results: Sequence[SizeResult]) -> ResultTable:
     measures["million kernel values computed"] = [size.cells / 1e6 for size in results]
     for part in results[0].peaks:
         measures[f"peak of the {part}, MB"] = [size.peaks[part] / 1e6 for size in results]
-    rows: list[tuple[Cell, ...]] = [(name, *values, _power(sizes, values)) for name, values in measures.items()]
+    rows: list[Row] = [(name, *values, _power(sizes, values)) for name, values in measures.items()]
     return ResultTable(
         "How time and memory grow",
         ("measure", *(f"{size:,}" for size in sizes), "power of N"),

@@ -120,9 +120,9 @@ def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
     path = folder / "gram.zarr"
 
     def planned() -> TileStore:
-        made = create_or_open(KERNEL, corpus, path, StoreChoices(dtype="float32", block_rows=settings.block_rows))
-        plan_store(made).check_memory(settings.memory_limit)
-        return made
+        empty = create_or_open(KERNEL, corpus, path, StoreChoices(dtype="float32", block_rows=settings.block_rows))
+        plan_store(empty).check_memory(settings.memory_limit)
+        return empty
 
     store = watch.time("plan", planned)
     plan = plan_store(store)

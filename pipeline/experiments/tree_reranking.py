@@ -21,7 +21,7 @@ from gramline.pipeline.candidates.score import parse_score
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.parses import Tree
 from gramline.pipeline.corpus.readers.brackets import read_brackets
-from gramline.pipeline.experiments.base import ResultTable, Run
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
 
 KERNELS = (
     SubsetTree(decay=0.5),
@@ -51,17 +51,16 @@ def tree_reranking(run: Run) -> Sequence[ResultTable]:
         tested = propose(test, Grammar.of(train), n_best)
         failures += len(tested) - outcomes(tested)["parsed"]
         grammar_scores[split] = _score(tested, [0] * len(tested))
-        oracle_scores[split] = _score(tested, [_best(found) for found in tested])
+        oracle_scores[split] = _score(tested, [_best(candidates) for candidates in tested])
         reranked[:, split] = _reranked(kernels, proposed, tested)
-    rows: list[tuple[str, str, float | None, float | None, float | None]] = [
+    rows: list[Row] = [
         ("PCFG", "", *_spread(grammar_scores), None),
         (f"oracle of {n_best}-best", "", *_spread(oracle_scores), _reduction(grammar_scores, oracle_scores)),
     ]
     for k, scores in enumerate(reranked):
         kernel, learner = kernels[k // len(LEARNERS)], LEARNERS[k % len(LEARNERS)]
-        rows.append(
-            (_kernel_name(kernel), _learner_name(learner), *_spread(scores), _reduction(grammar_scores, scores))
-        )
+        names = _kernel_name(kernel), _learner_name(learner)
+        rows.append((*names, *_spread(scores), _reduction(grammar_scores, scores)))
     rows.append(("paper", "voted, its own splits", None, None, PAPER_REDUCTION))
     return [
         ResultTable(
@@ -82,33 +81,33 @@ def _reranked(
     kernels: Sequence[SubsetTree], proposed: Sequence[CandidateList], tested: Sequence[CandidateList]
 ) -> list[float]:
     """Score of every kernel with every learner, in this order."""
-    groups = [_training_group(found) for found in proposed if found.trees]
+    groups = [_training_group(candidates) for candidates in proposed if candidates.trees]
     train = Corpus.from_parses([tree for group in groups for tree in group])
-    test = Corpus.from_parses([tree for found in tested for tree in found.trees])
-    sizes = [len(found.trees) for found in tested if found.trees]
+    test = Corpus.from_parses([tree for candidates in tested for tree in candidates.trees])
+    sizes = [len(candidates.trees) for candidates in tested if candidates.trees]
     scores = []
     for kernel in kernels:
         gram, cross = DenseGram.of(kernel, train), DenseGram.of(kernel, train, test)
         for learner in LEARNERS:
             chosen = iter(learner.fresh().fit(gram, [len(group) for group in groups]).predict(cross, sizes))
-            scores.append(_score(tested, [next(chosen) if found.trees else 0 for found in tested]))
+            scores.append(_score(tested, [next(chosen) if candidates.trees else 0 for candidates in tested]))
     return scores
 
 
-def _training_group(found: CandidateList) -> list[Tree]:
+def _training_group(candidates: CandidateList) -> list[Tree]:
     """The best candidate first, then all that are worse than it."""
-    scores = found.scores
-    best = _best(found)
-    return [found.trees[best], *(tree for tree, score in zip(found.trees, scores, strict=True) if score < scores[best])]
+    best = _best(candidates)
+    scored = zip(candidates.trees, candidates.scores, strict=True)
+    return [candidates.trees[best], *(tree for tree, score in scored if score < candidates.scores[best])]
 
 
-def _best(found: CandidateList) -> int:
-    return int(np.argmax(found.scores)) if found.trees else 0
+def _best(candidates: CandidateList) -> int:
+    return int(np.argmax(candidates.scores)) if candidates.trees else 0
 
 
 def _score(lists: Sequence[CandidateList], chosen: Sequence[int]) -> float:
-    chosen_trees = [found.trees[k] if found.trees else None for found, k in zip(lists, chosen, strict=True)]
-    return parse_score(zip(chosen_trees, (found.gold for found in lists), strict=True))
+    trees = (parses.trees[k] if parses.trees else None for parses, k in zip(lists, chosen, strict=True))
+    return parse_score(zip(trees, (parses.gold for parses in lists), strict=True))
 
 
 def _spread(scores: NDArray[np.float64]) -> tuple[float, float]:

@@ -18,8 +18,8 @@ from gramline.learners.arrays import Codes, Floats
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
+from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 
 FIGURE_SIZES = (5, 10, 20, 50, 100, 200)
 TABLE_SYMBOLS = (3, 5, 7, 9, 11)
@@ -54,7 +54,7 @@ def _figure(run: Run) -> ResultTable:
         train, test = model.draw(max(sizes), 10, rng), model.draw(N_TEST, 10, rng)
         for number, size in enumerate(sizes):
             errors[:, number, repetition] = _figure_errors(model, train.structures(0, size), test)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for method, by_size in zip(methods, errors, strict=True):
         rows.append((method, *(100 * by_size.mean(axis=1)).tolist(), max(_percent(row)[1] for row in by_size)))
     return ResultTable(
@@ -65,7 +65,7 @@ def _figure(run: Run) -> ResultTable:
             "error: part of the test positions with a wrong label, averaged; +-: standard error of these means",
             "models: every distribution is drawn from a flat Dirichlet; the paper does not print its models",
             UNKNOWN,
-            *(() if has_crf() else (MISSING_NOTE,)),
+            *missing_crf(),
         ),
     )
 
@@ -82,7 +82,7 @@ def _figure_errors(model: HiddenMarkovModel, train: Packed, test: Packed) -> lis
 
 def _table(run: Run) -> ResultTable:
     symbols, repetitions = ((3,), 2) if run.quick else (TABLE_SYMBOLS, REPETITIONS)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[Row] = []
     for n_symbols in symbols:
         run.say(f"table 1: {n_symbols} symbols")
         measured = np.empty((6, repetitions))

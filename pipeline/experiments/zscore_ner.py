@@ -26,8 +26,8 @@ from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut
-from gramline.pipeline.experiments.base import Cell, ResultTable, Run
-from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_predictions, has_crf
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
+from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.fold_trial import Method, Trial, choice_counts
 
 FILE = "conll2002_es/esp.train.first300"
@@ -48,11 +48,9 @@ def zscore_ner(run: Run) -> Sequence[ResultTable]:
     """Error and F1 of every method on S1 and S2."""
     tables = []
     for set_name, features in FEATURES.items():
-        corpus = read_conll(run.file(FILE), features=features)
-        if run.quick:
-            corpus = corpus.select(range(min(30, len(corpus))))
+        corpus = run.part(read_conll(run.file(FILE), features=features), 30)
         entities = Entities(corpus, run.quick)
-        rows: list[tuple[Cell, ...]] = []
+        rows: list[Row] = []
         for name, make in METHODS.items():
             run.say(f"{set_name}: {name}")
             method = make(entities)
@@ -65,7 +63,7 @@ def zscore_ner(run: Run) -> Sequence[ResultTable]:
     return tables
 
 
-def _table(set_name: str, features: str, entities: Entities, rows: tuple[tuple[Cell, ...], ...]) -> ResultTable:
+def _table(set_name: str, features: str, entities: Entities, rows: tuple[Row, ...]) -> ResultTable:
     corpus, n_folds = entities.corpus, len(entities.trial.outer)
     n_inner = len(entities.trial.inner) // n_folds
     n_features = len(corpus.packed().vocabulary.features)
@@ -77,7 +75,7 @@ def _table(set_name: str, features: str, entities: Entities, rows: tuple[tuple[C
             f"{n_folds} folds in the order of the file; error: wrong tokens, F1: named entities, means over the folds",
             f"ridges (emissions/transitions): chosen by {n_inner} folds inside each training part",
             f"the features are our own set {features!r}, so paper and measured errors are not of the same features",
-            *(() if has_crf() else (MISSING_NOTE,)),
+            *missing_crf(),
         ),
     )
 

@@ -9,37 +9,20 @@ import pytest
 
 from gramline.kernels.observations.features import Polynomial
 from gramline.pipeline.crossval.fold_spec import FoldSpec
-from gramline.pipeline.crossval.training import HeldOut
-from gramline.pipeline.experiments import labeling_ner
+from gramline.pipeline.experiments import crf, labeling_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.crf import MISSING_NOTE, crf_marginals, has_crf
-from gramline.pipeline.experiments.fold_trial import Method, Trial
-from gramline.pipeline.experiments.zscore_artificial import HiddenMarkovModel
+from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
+from gramline.pipeline.experiments.fold_trial import Trial
 
-PLACES = ["Madrid", "Lima", "Quito", "Cuzco"]
-PEOPLE = ["Ana", "Luis", "Eva", "Juan"]
-VERBS = ["visita", "ve", "deja", "busca"]
 needs_crf = pytest.mark.skipif(not has_crf(), reason="python-crfsuite is not installed")
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(0)
-    sentences = []
-    for _ in range(16):
-        person, verb, place = rng.choice(PEOPLE), rng.choice(VERBS), rng.choice(PLACES)
-        sentences.append(f"{person} NP B-PER\n{verb} V O\na SP O\n{place} NP B-LOC\n. F O\n")
-    (tmp_path / "conll2002_es").mkdir()
-    (tmp_path / "conll2002_es" / "esp.train.first300").write_text("\n".join(sentences))
-    return tmp_path
-
-
-def test_paper_and_measured_stand_side_by_side(data: Path) -> None:
+def test_paper_and_measured_stand_side_by_side(spanish_data: Path) -> None:
     told: list[str] = []
-    tables = find_experiment("labeling-ner").run(Run(data, quick=True, say=told.append))
+    tables = find_experiment("labeling-ner").run(Run(spanish_data, quick=True, say=told.append))
     first, further = tables[:2]
-    assert first.title.startswith("Table 1, 2 folds: 16 sentences, 80 tokens")
+    assert first.title.startswith("Table 1, 2 folds: 18 sentences, 90 tokens")
     papers = {row[0]: row[5:] for row in first.rows if row[5] is not None}
     assert papers == labeling_ner.PAPER
     errors = {str(row[0]): row[1] for row in further.rows}
@@ -57,23 +40,23 @@ def test_paper_and_measured_stand_side_by_side(data: Path) -> None:
         ]
 
 
-def test_without_the_crf_its_rows_are_left_out(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labeling_ner, "has_crf", lambda: False)
+def test_without_the_crf_its_rows_are_left_out(spanish_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crf, "pycrfsuite", None)
     kept = labeling_ner._kernel_methods
     few = ("sequence kernel, averaged", "normalized observations")
     monkeypatch.setattr(labeling_ner, "_kernel_methods", lambda s, t: {name: kept(s, t)[name] for name in few})
-    tables = labeling_ner.labeling_ner(Run(data, quick=True))
+    tables = labeling_ner.labeling_ner(Run(spanish_data, quick=True))
     assert len(tables) == 2
     assert MISSING_NOTE in tables[1].notes
     assert [row[0] for row in tables[1].rows] == [*few, labeling_ner.BEST]
     # bit for bit but for the clock
-    again = labeling_ner.labeling_ner(Run(data, quick=True))
+    again = labeling_ner.labeling_ner(Run(spanish_data, quick=True))
     assert again[0] == tables[0]
     assert [row[:6] for row in again[1].rows] == [row[:6] for row in tables[1].rows]
 
 
-def test_positions_alone_have_no_neighbours(data: Path) -> None:
-    spanish = labeling_ner.Spanish(Run(data, quick=True))
+def test_positions_alone_have_no_neighbours(spanish_data: Path) -> None:
+    spanish = labeling_ner.Spanish(Run(spanish_data, quick=True))
     gram = spanish.position_gram(10.0)()
     packed = spanish.windows[1].packed()
     values = np.empty((packed.n_positions, packed.n_positions))
@@ -83,8 +66,8 @@ def test_positions_alone_have_no_neighbours(data: Path) -> None:
 
 
 @needs_crf
-def test_no_sentence_gets_a_prior_from_its_own_labels(data: Path) -> None:
-    corpus = labeling_ner.Spanish(Run(data, quick=True)).windows[1]
+def test_no_sentence_gets_a_prior_from_its_own_labels(spanish_data: Path) -> None:
+    corpus = labeling_ner.Spanish(Run(spanish_data, quick=True)).windows[1]
     folds = Trial(corpus.labels, FoldSpec(2), 2, "accuracy").folds
     before = labeling_ner._marginals(corpus, folds, 0)
     np.testing.assert_allclose(before.sum(axis=1), 1.0)
@@ -92,34 +75,3 @@ def test_no_sentence_gets_a_prior_from_its_own_labels(data: Path) -> None:
     changed = [["O"] * len(row) if k in held else row for k, row in enumerate(corpus.labels)]
     after = labeling_ner._marginals(corpus.with_labels(changed, corpus.label_names), folds, 0)
     np.testing.assert_array_equal(before, after)
-
-
-@needs_crf
-def test_marginals_follow_the_observations() -> None:
-    rng = np.random.default_rng(2)
-    model = HiddenMarkovModel(np.full(2, 0.5), np.full((2, 2), 0.5), np.array([[0.98, 0.02], [0.02, 0.98]]))
-    train, test = model.draw(30, 6, rng), model.draw(20, 6, rng)
-    table = crf_marginals(train, test, [*train.vocabulary.labels, "never"])
-    np.testing.assert_allclose(table.sum(axis=1), 1.0)
-    assert (table[:, 2] == 0).all()
-    assert (table.argmax(axis=1) == test.labels).mean() > 0.9
-
-
-def test_nested_choice_sees_only_inner_folds() -> None:
-    """A setting that is right on the outer folds alone is not the one that is chosen."""
-    labels = [["a"], ["b"]] * 6
-    trial = Trial(labels, FoldSpec(2), 2, "accuracy")
-
-    def answers(on_outer: bool) -> list[tuple[int, bool]]:
-        return [(fold, on_outer == (fold < len(trial.outer))) for fold in range(len(trial.folds))]
-
-    rows = []
-    for on_outer in (True, False):
-        row = []
-        for fold, is_right in answers(on_outer):
-            held = trial.folds.held_out[fold]
-            row.append(HeldOut([labels[k] if is_right else ["c"] for k in held]))
-        rows.append(tuple(row))
-    found = trial.chosen(Method(("outer", "inner"), tuple(rows), 1.0))
-    assert found.chosen == (1, 1)
-    assert found.mean("accuracy") == 0.0

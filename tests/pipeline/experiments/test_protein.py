@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gramline.pipeline.experiments import protein
+from gramline.pipeline.experiments import crf, protein
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
@@ -41,7 +41,7 @@ def test_letters_tell_the_structure(data: Path, tmp_path: Path, monkeypatch: pyt
     assert found["published, neural networks"][1] == protein.PUBLISHED_Q3
     assert ("CRF on windows" in found) == has_crf()
     assert set(tmp_path.iterdir()) == before  # the stores are gone
-    monkeypatch.setattr(protein, "has_crf", lambda: False)
+    monkeypatch.setattr(crf, "pycrfsuite", None)
     monkeypatch.setattr(protein, "families", lambda _quick: [])
     (without,) = protein.protein(Run(data, quick=True, scratch=tmp_path))
     assert MISSING_NOTE in without.notes

@@ -1,4 +1,4 @@
-"""The reranking experiment end to end on a small treebank of our own, and the frame around experiments."""
+"""The reranking experiment end to end on a small treebank of our own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Run
-from gramline.pipeline.experiments.catalogue import EXPERIMENTS, find_experiment
+from gramline.pipeline.experiments.catalogue import find_experiment
 
 SUBJECTS = ["I", "you", "we"]
 VERBS = ["saw", "met", "heard"]
@@ -43,21 +42,3 @@ def test_reranking_finds_what_the_grammar_cannot_know(data: Path) -> None:
     reranked = [score for (method, _), score in scores.items() if method.startswith("decay")]
     assert grammar < oracle == 1.0
     assert all(isinstance(score, float) and grammar < score <= oracle for score in reranked)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"train\.trees is not there; --data must name the folder"):
-        find_experiment("tree-reranking").run(Run(tmp_path))
-
-
-def test_an_unknown_experiment_gets_a_suggestion() -> None:
-    with pytest.raises(InputError, match="did you mean 'tree-reranking'"):
-        find_experiment("tree-rerankin")
-
-
-def test_every_experiment_can_be_loaded() -> None:
-    from importlib import import_module
-
-    for experiment in EXPERIMENTS.values():
-        module, _, attribute = experiment.home.partition(":")
-        assert callable(getattr(import_module(module), attribute))

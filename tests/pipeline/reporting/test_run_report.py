@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import struct
 import subprocess
-import zlib
 from contextlib import nullcontext
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,11 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gram_samples import KERNEL
-from numpy.typing import NDArray
-from tolerances import assert_close
+from png_pixels import unfiltered
 
 from gramline.kernels import SequenceLabeling
-from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_spec import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
@@ -29,8 +25,6 @@ from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.cache import GramCache
-from gramline.pipeline.reporting.charts import Axis
-from gramline.pipeline.reporting.heatmap import coloured, png, thumbnail
 from gramline.pipeline.reporting.run_report import write_run_report
 
 NASTY = "<script>alert(1)</script>&\"'"
@@ -165,67 +159,6 @@ def test_a_run_whose_stores_were_cleared_still_has_a_report(run: Path, tmp_path:
         write_run_report(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(("block_rows", "cells"), [(9, 7), (20, 5), (20, 1000)])
-def test_a_thumbnail_is_the_mean_of_its_cells(block_rows: int, cells: int) -> None:
-    rng = np.random.default_rng(1)
-    lengths = [3, 5, 4, 8, 2, 7, 1, 6]
-    half = rng.normal(size=(sum(lengths), sum(lengths)))
-    gram = DenseGram(half + half.T, lengths, block_rows=block_rows)
-    small = thumbnail(gram, cells)
-    size = min(cells, len(half))
-    owner = np.arange(len(half)) * size // len(half)
-    expected = [[gram.matrix[np.ix_(owner == i, owner == j)].mean() for j in range(size)] for i in range(size)]
-    assert_close(small.values, np.array(expected))
-    assert small.borders == pytest.approx((gram.layout.rows.block_starts[1:-1] / len(half)).tolist())
-
-
-def test_a_large_matrix_is_sampled() -> None:
-    gram = DenseGram(np.eye(40), [1] * 40, block_rows=1)
-    small = thumbnail(gram, 10, blocks=5)
-    assert (small.n_blocks, small.blocks_shown, small.values.shape) == (40, 5, (5, 5))
-    assert_close(small.values, np.eye(5))
-
-
-def png_chunks(content: bytes) -> dict[bytes, bytes]:
-    """The chunks of a PNG by kind, those of one kind joined; every checksum must hold."""
-    place, chunks = 8, dict[bytes, bytes]()
-    while place < len(content):
-        (size,) = struct.unpack(">I", content[place : place + 4])
-        kind, body = content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
-        (check,) = struct.unpack(">I", content[place + 8 + size : place + 12 + size])
-        assert check == zlib.crc32(kind + body)
-        chunks[kind] = chunks.get(kind, b"") + body
-        place += 12 + size
-    return chunks
-
-
-def test_a_png_holds_its_pixels() -> None:
-    pixels = np.random.default_rng(2).integers(0, 256, (5, 7, 3)).astype(np.uint8)
-    content = png(pixels)
-    assert content.startswith(b"\x89PNG\r\n\x1a\n")
-    chunks = png_chunks(content)
-    assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (7, 5)
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(5, 22)
-    assert not rows[:, 0].any()
-    assert np.array_equal(rows[:, 1:].reshape(5, 7, 3), pixels)
-
-
-def test_larger_values_are_darker() -> None:
-    shades = coloured(np.array([[0.0, 1.0], [5.0, 1e9]])).astype(int).sum(axis=2)
-    assert shades[0, 0] > shades[0, 1] > shades[1, 0] > shades[1, 1]
-    assert (coloured(np.ones((3, 3))) == coloured(np.ones((3, 3)))[0, 0]).all()
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 800), (-3.2, 17), (0.71, 0.74), (1, 2)])
-def test_ticks_are_few_round_numbers_inside(low: float, high: float) -> None:
-    found = Axis("", low, high).ticks()
-    assert 2 <= len(found) <= 8
-    assert low <= min(found)
-    assert max(found) <= high + 1e-9
-    steps = np.diff(found)
-    assert np.allclose(steps, steps[0])
-
-
 def browse(page: Path, *options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     assert CHROMIUM is not None
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={cwd / 'profile'}", *options, page.as_uri()]
@@ -278,34 +211,3 @@ def test_a_screenshot_shows_the_content(run: Path, tmp_path: Path, section: str,
     assert pixels.shape == (560, 600, 3)
     assert (pixels == colour).all(axis=2).sum() > 200
     assert (pixels.astype(int).sum(axis=2) < 200).sum() > 50  # there is ink
-
-
-def unfiltered(content: bytes) -> NDArray[np.uint8]:
-    """The pixels of a PNG with 8 bits per channel, shape (height, width, 3)."""
-    chunks = png_chunks(content)
-    width, height, _, kind = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
-    depth = {2: 3, 6: 4}[kind]
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + width * depth)
-    pixels = np.zeros((height, width, depth), np.uint8)
-    above = np.zeros((width, depth), int)
-    for y, row in enumerate(rows):
-        line = row[1:].reshape(width, depth).astype(int)
-        if row[0] == 1:
-            line = np.cumsum(line, axis=0) % 256
-        elif row[0] == 2:
-            line = (line + above) % 256
-        elif row[0] in (3, 4):
-            left = corner = [0] * depth
-            values, over = line.tolist(), above.tolist()
-            for x, value in enumerate(values):
-                for c in range(depth):
-                    if row[0] == 3:
-                        guess = (left[c] + over[x][c]) // 2
-                    else:
-                        middle = left[c] + over[x][c] - corner[c]
-                        guess = min((left[c], over[x][c], corner[c]), key=lambda near, at=middle: abs(at - near))
-                    value[c] = (value[c] + guess) % 256
-                left, corner = value, over[x]
-            line = np.array(values)
-        pixels[y], above = line, line
-    return pixels[..., :3]
