@@ -55,7 +55,7 @@ def executor_from(job: JobFile, **options: Any) -> Iterator[Executor]:
     if settings.pop("inline"):
         if settings["scheduler"] is not None and options["scheduler"] is not None:
             raise InputError("--inline computes in this process and --scheduler elsewhere; choose one of them")
-        _refuse_ignored(options, ("workers", *OF_A_SCHEDULER), "beside --inline, which computes in this process")
+        _refuse_ignored(options, ("workers", *OF_A_SCHEDULER), "with --inline, which computes in this process")
 
         yield InlineExecutor(settings["threads"])
         return
@@ -82,4 +82,4 @@ def _refuse_ignored(options: dict[str, Any], names: tuple[str, ...], where: str)
     """An option that would change nothing is a mistake; not so in a job file, which may be made for several places."""
     for name in names:
         if options[name]:
-            raise InputError(f"--{name.replace('_', '-')} means nothing {where}; leave it out")
+            raise InputError(f"--{name.replace('_', '-')} has no effect {where}; leave it out")

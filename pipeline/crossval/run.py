@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 from gramline.pipeline.crossval.fold_spec import joined
 from gramline.pipeline.crossval.folds import Folds
-from gramline.pipeline.crossval.job import Job, JobData, problems_of
+from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings, Running, solve
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
@@ -73,7 +73,7 @@ def run_job(
             nested = select_nested(result, inside, job.metric)
         summary = summarize(job, data, result, nested) | {
             "stores": running.stores or _stores_before(folder),
-            "units": [{k: v for k, v in unit.items() if k not in PER_PROBLEM} for unit in folder.unit_details()],
+            "units": _units(folder, problems),
             "digests": {
                 str(k): [p.digest for p in problems if p.variant == k][: len(outer)] for k in range(len(job.variants))
             },
@@ -83,6 +83,17 @@ def run_job(
         }
         folder.write_results(result, data, summary)
     return JobResult(result, nested, summary)
+
+
+def _units(folder: RunFolder, problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """What was trained together, in the order of the problems; those of other jobs in the same folder come last."""
+    order = {problem.digest: number for number, problem in enumerate(problems)}
+
+    def first(unit: dict[str, Any]) -> int:
+        return min((order.get(digest, len(order)) for digest in unit["traces"]), default=len(order))
+
+    units = sorted(folder.unit_details(), key=first)
+    return [{key: value for key, value in unit.items() if key not in PER_PROBLEM} for unit in units]
 
 
 def _once(

@@ -15,6 +15,7 @@ from gramline.kernels.catalogue import describe, short_value
 from gramline.pipeline.crossval.job import Job, JobData
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation
 
+KERNEL = "kernel."  # what the names of a kernel's parameters begin with
 PACKAGES = ("gramline", "numpy", "numba", "scipy", "zarr", "pyarrow", "dask", "distributed")
 
 
@@ -125,7 +126,12 @@ def setting_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     names = []
     for learner, values in described:
         others = [other for name, other in described if name == learner]
-        varied = [key for key in values if any(other.get(key) != values[key] for other in others)]
+        on_kernels = [other for other in others if any(key.startswith(KERNEL) for key in other)]
+        varied = [
+            key
+            for key in values
+            if any(other.get(key) != values[key] for other in (on_kernels if key.startswith(KERNEL) else others))
+        ]
         parts = ", ".join(f"{key.rpartition('.')[2]}={short_value(values[key])}" for key in varied)
         names.append(f"{learner}({parts})" if parts else learner)
     return names
@@ -134,5 +140,5 @@ def setting_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 def _flat(setting: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of kernel and learner side by side; a kernel's own are prefixed."""
     kernel = {} if setting["kernel"] is None else setting["kernel"]
-    flat = {f"kernel.{key}": describe(value) if isinstance(value, Mapping) else value for key, value in kernel.items()}
+    flat = {f"{KERNEL}{key}": describe(value) if isinstance(value, Mapping) else value for key, value in kernel.items()}
     return flat | {f"learner.{key}": value for key, value in setting["params"].items()}

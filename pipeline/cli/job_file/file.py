@@ -83,6 +83,9 @@ def load_job(path: str | None) -> JobFile:
     source = SettingsFile.read(path, "job file")
     source.require_tables([*TABLES, *REPEATED], REPEATED)
     tables: dict[str, Any] = {name: source.table(name, kind) for name, kind in TABLES.items()}
+    if tables["cluster"].inline and tables["cluster"].scheduler is not None:
+        error = InputError("inline computes in this process and scheduler elsewhere", advice="choose one of them")
+        raise source.locate(error, "cluster", "inline")
     return JobFile(**tables, kernels=_repeated(source, "kernel"), learners=_repeated(source, "learner"), source=source)
 
 

@@ -130,9 +130,9 @@ def test_an_unreachable_scheduler_says_so_within_seconds(gramline: Any, corpus: 
     [
         (["--inline", "--scheduler", "tcp://127.0.0.1:1"], "choose one of them"),
         (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "choose one of them"),
-        (["--workers", "2", "--inline"], "--workers means nothing beside --inline"),
-        (["--tls-ca", "ca.pem", "--inline"], "--tls-ca means nothing beside --inline"),
-        (["--tls-key", "client.key"], "--tls-key means nothing without --scheduler ADDRESS; leave it out"),
+        (["--workers", "2", "--inline"], "--workers has no effect with --inline"),
+        (["--tls-ca", "ca.pem", "--inline"], "--tls-ca has no effect with --inline"),
+        (["--tls-key", "client.key"], "--tls-key has no effect without --scheduler ADDRESS; leave it out"),
         (["--scheduler", "tls://127.0.0.1:1", "--tls-ca", "ca.pem"], "a CA, a certificate and a key"),
     ],
 )

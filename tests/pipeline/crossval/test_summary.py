@@ -21,3 +21,12 @@ def test_settings_are_named_by_what_differs() -> None:
         "labeling-perceptron(c=1, rounds=5)",
         "zscore",
     ]
+
+
+def test_a_learner_with_and_without_a_kernel_is_not_named_by_all_of_the_kernel() -> None:
+    kernel, learner = SequenceLabeling().to_dict(), "hidden-markov-perceptron"
+    settings = [
+        {"kernel": kernel, "learner": learner, "params": {"dual": True}},
+        {"kernel": None, "learner": learner, "params": {"dual": False}},
+    ]
+    assert setting_names(settings) == [f"{learner}(dual=True)", f"{learner}(dual=False)"]

@@ -279,6 +279,28 @@ LEARNER = "[corpus]\npath = 'tiny.parquet'\n[[learner]]\nname = 'zscore'\n[[lear
             "repeats",
             "repeated folds need a seed, and are no folds from a file",
         ),
+        (KERNEL.format("[folds]\ncount = 9"), 5, "folds", "count", "2 structures can be cut into 2 to 2 folds, not 9"),
+        (
+            KERNEL.format("[folds]\ncount = 2\ngroup = 'town'"),
+            6,
+            "folds",
+            "group",
+            "the corpus has no column 'town'; it has id, tokens, labels",
+        ),
+        (
+            KERNEL.format("[cluster]\nscheduler = 'tcp://127.0.0.1:8786'\ninline = true"),
+            6,
+            "cluster",
+            "inline",
+            "inline computes in this process and scheduler elsewhere; choose one of them",
+        ),
+        (
+            KERNEL.format("name = 'tree-labeling'"),
+            4,
+            "kernel",
+            "name",
+            "TreeLabeling compares trees, but the corpus holds sequences",
+        ),
     ],
 )
 def test_what_is_refused_before_anything_is_computed(
