@@ -58,7 +58,7 @@ snapshot: $(VENV)/.developer  ## stores, models, runs and pages of every kernel 
 	rm -rf .snapshot
 	$(BIN)/python tests/house/snapshot.py .snapshot --check tests/house/snapshot.json
 
-reference: $(VENV)/.installed  ## the tables of docs/reference.md and docs/jobs.md and the schema of job files, from the declarations
+reference: $(VENV)/.installed  ## tables of README.md, docs/reference.md and docs/jobs.md, and the schema of job files, from the declarations
 	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap

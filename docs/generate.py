@@ -1,4 +1,4 @@
-"""Writes what follows from declared parameters: the tables of reference.md and jobs.md, and the schema of job files.
+"""Writes what follows from declared parameters: tables of README.md, reference.md and jobs.md, the schema of job files.
 
 Run by `make reference`; tests/house/test_reference.py fails when it was forgotten. Prose around the tables stays as it
 is: a generated part stands between `<!-- NAME -->` and `<!-- end of NAME -->`.
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import KERNELS, OBSERVATIONS, PRIORS, find
 from gramline.kernels.observations.base import ObservationKernel
 from gramline.kernels.parameters import REQUIRED, Parameter, Record, parameters_of
@@ -33,17 +34,18 @@ def main() -> None:
 def generated() -> dict[Path, str]:
     """The whole new text of every generated file."""
     parts = {
-        "reference.md": {
+        "README.md": {"overview": overview()},
+        "docs/reference.md": {
             "kernels": titled({name: find(name, Record) for name in KERNELS}),
             "observation kernels": titled({name: find(name, Record) for name in OBSERVATIONS}),
             "priors": titled({name: find(name, Record) for name in PRIORS}),
             "learners": titled({name: find_learner(name) for name in LEARNERS}),
         },
-        "jobs.md": {
+        "docs/jobs.md": {
             "tables": "\n".join(table(f"`[{name}]`", kind, str(kind.__doc__)) for name, kind in TABLES.items())
         },
     }
-    files = {ROOT / "docs" / name: filled(ROOT / "docs" / name, texts) for name, texts in parts.items()}
+    files = {ROOT / name: filled(ROOT / name, texts) for name, texts in parts.items()}
     return files | {SCHEMA: json.dumps(job_schema()).replace(TABLE_START, "\n" + TABLE_START) + "\n"}
 
 
@@ -57,6 +59,22 @@ def filled(path: Path, texts: dict[str, str]) -> str:
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def overview() -> str:
+    """The classes of everything by what it is."""
+    kernels = [find(name, Kernel) for name in KERNELS]
+    learners = [find_learner(name) for name in LEARNERS]
+    groups: dict[str, list[Any]] = {
+        "position kernels": [kind for kind in kernels if kind.per_position],
+        "structure kernels": [kind for kind in kernels if not kind.per_position],
+        "observation kernels": [find(name, Record) for name in OBSERVATIONS],
+        "priors": [find(name, Record) for name in PRIORS],
+        "learners on a Gram matrix": [kind for kind in learners if not kind().reads_corpus],
+        "learners on features": [kind for kind in learners if kind().reads_corpus],
+    }
+    rows = [f"| {title} | {', '.join(f'`{kind.__name__}`' for kind in kinds)} |\n" for title, kinds in groups.items()]
+    return "".join(["| | |\n|---|---|\n", *rows])
 
 
 def titled(kinds: Mapping[str, Any]) -> str:

@@ -30,6 +30,10 @@ class GramLearner(Learner):
     def predict(self, cross: GramOperator) -> list[list[str]]:
         """Labels of every new structure, from the Gram matrix between training rows and new columns."""
 
+    @abstractmethod
+    def decision_scores(self, cross: GramOperator) -> Matrix:
+        """The score of every label at every new position, shape (n_columns, n_labels)."""
+
 
 class SharedPassLearner(GramLearner):
     """A learner on a Gram matrix that can train many label problems in one pass over the tiles."""
@@ -70,6 +74,10 @@ class CorpusLearner(Learner):
     def predict(self, corpus: Packable | Packed) -> list[list[str]]:
         """Labels of every structure of a corpus."""
 
+    @abstractmethod
+    def decision_scores(self, corpus: Packable | Packed) -> Matrix:
+        """The score of every label at every position, shape (n_positions, n_labels)."""
+
 
 class RankingLearner(Learner):
     """Ranks candidates; learns from a square Gram matrix and groups of its rows, the correct one first."""
@@ -81,6 +89,10 @@ class RankingLearner(Learner):
     @abstractmethod
     def predict(self, cross: GramOperator, groups: Groups) -> list[int]:
         """The chosen candidate of each group of new columns, counted from 0 within the group."""
+
+    @abstractmethod
+    def decision_scores(self, cross: GramOperator, groups: Groups) -> Matrix:
+        """The score of every new candidate, shape (n_columns,)."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.catalogue import from_dict
+from gramline.kernels.catalogue import KERNELS, from_dict
 from gramline.kernels.errors import KernelParameterError
 from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix
@@ -31,7 +31,7 @@ def kernel_options(command: F) -> F:
             click.option(
                 "--kernel",
                 metavar="NAME",
-                help=f"{', '.join(DEFAULTS.values())}, also NAME:key=value,... [default: the one for the corpus]",
+                help=f"{', '.join(KERNELS)}, also NAME:key=value,... [default: the one for the corpus]",
             ),
             click.option("--c", type=float, help="Weight of one matched position, above 0."),
             click.option("--gap", type=float, help="Weight of a skipped position, 0 to 1."),

@@ -38,7 +38,7 @@ class CorpusTable:
     other: Annotated[FilePath | None, "a second corpus: the columns of a rectangular matrix"] = None
     format: Annotated[
         CorpusFormat | None,
-        "of a file that is not Parquet, by default from its name: `conll`, `jsonl`, `conllu` or `brackets`",
+        "of a file that is not Parquet, by default from its name",
     ] = None
     labels: Annotated[Text | None, "label names, `A,B,...`, in the order that breaks ties; none: sorted"] = None
 
