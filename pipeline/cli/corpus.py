@@ -98,39 +98,39 @@ def show(path: str, as_json: bool) -> None:
     Example:
       gramline corpus show train.parquet
     """
-    found = Corpus.load(path)
-    told = found.show()
+    structures = Corpus.load(path)
+    summary = structures.show()
     if as_json:
-        say_json({"path": path} | told)
+        say_json({"path": path} | summary)
         return
     pairs = {
         "corpus": path,
-        "kind": told["kind"],
-        "structures": f"{told['structures']:,}, the longest has {count(told['longest'], 'position')}",
-        "positions": f"{told['positions']:,}, {told['unlabeled']:,} of them without a label",
-        "features": f"{told['features']:,}",
+        "kind": summary["kind"],
+        "structures": f"{summary['structures']:,}, the longest has {count(summary['longest'], 'position')}",
+        "positions": f"{summary['positions']:,}, {summary['unlabeled']:,} of them without a label",
+        "features": f"{summary['features']:,}",
     }
-    if told["columns"]:
-        pairs["columns"] = ", ".join(told["columns"])
-    say_pairs(pairs | {"fingerprint": told["fingerprint"]})
-    if told["labels"]:
-        positions = told["positions"]
-        rows = [(name, f"{number:,}", f"{number / positions:.1%}") for name, number in told["labels"].items()]
+    if summary["columns"]:
+        pairs["columns"] = ", ".join(summary["columns"])
+    say_pairs(pairs | {"fingerprint": summary["fingerprint"]})
+    if summary["labels"]:
+        positions = summary["positions"]
+        rows = [(name, f"{number:,}", f"{number / positions:.1%}") for name, number in summary["labels"].items()]
         say_table(("label", "positions", "part"), rows)
-    for line in _lines(found.select(range(min(SHOWN, len(found))))):
+    for line in _lines(structures.select(range(min(SHOWN, len(structures))))):
         say(line if len(line) <= WIDTH else line[: WIDTH - 3] + "...")
 
 
-def _lines(found: Corpus) -> Iterator[str]:
+def _lines(structures: Corpus) -> Iterator[str]:
     """Structures for people: a tree in brackets, other tokens with their labels."""
-    if found.kind == "parses":
-        for tree in found.trees:
+    if structures.kind == "parses":
+        for tree in structures.trees:
             try:
                 yield bracketed(tree)
             except CorpusError:  # a symbol that brackets cannot hold
                 yield json.dumps(tree, ensure_ascii=False)
         return
-    for tokens, labels in zip(found.tokens, found.labels, strict=True):
+    for tokens, labels in zip(structures.tokens, structures.labels, strict=True):
         pairs = zip(tokens, labels, strict=True)
         yield " ".join(f"{token or '_'}/{label}" if label is not None else token or "_" for token, label in pairs)
 
@@ -170,12 +170,12 @@ def generate(
 
 
 def _say_written(corpus: Any, output: str, as_json: bool) -> None:
-    told = corpus.show()
+    summary = corpus.show()
     if as_json:
-        say_json({"path": output} | told)
+        say_json({"path": output} | summary)
     else:
-        kind = told["kind"].removesuffix("s") if told["structures"] == 1 else told["kind"]
+        kind = summary["kind"].removesuffix("s") if summary["structures"] == 1 else summary["kind"]
         say(
-            f"{told['structures']:,} {kind}, {count(told['positions'], 'position')}, "
-            f"{count(told['features'], 'feature')}, {count(len(told['labels']), 'label')}: {output}"
+            f"{summary['structures']:,} {kind}, {count(summary['positions'], 'position')}, "
+            f"{count(summary['features'], 'feature')}, {count(len(summary['labels']), 'label')}: {output}"
         )

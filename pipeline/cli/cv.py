@@ -83,7 +83,7 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
         say_plan(ready, options, as_json)
         return
     with show_progress(not as_json) as listener:
-        found = run_job(
+        result = run_job(
             ready.job,
             ready.data,
             RunFolder(ready.output),
@@ -93,17 +93,17 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
         )
     if ready.report:
         write_run_report(ready.output)
-    total = found.summary["problems"]["total"]
-    say_notes(f"in {n:,} of {count(total, 'problem')}: {note}" for note, n in found.summary["notes"].items())
+    total = result.summary["problems"]["total"]
+    say_notes(f"in {n:,} of {count(total, 'problem')}: {note}" for note, n in result.summary["notes"].items())
     if as_json:
-        say_json(found.summary | {"run": ready.output})
+        say_json(result.summary | {"run": ready.output})
     else:
-        say_results(ready, found)
+        say_results(ready, result)
 
 
-def say_results(ready: Prepared, found: JobResult) -> None:
+def say_results(ready: Prepared, result: JobResult) -> None:
     """The settings with their scores, the best marked; the tiles read; where everything is."""
-    summary, metric = found.summary, ready.job.metric
+    summary, metric = result.summary, ready.job.metric
     names = setting_names(summary["settings"])
     columns = ("accuracy", "f1" if metric == "accuracy" else metric)
     rows = []
@@ -121,10 +121,10 @@ def say_results(ready: Prepared, found: JobResult) -> None:
     say_table((f"setting (* best {metric})", *titles, "p"), rows)
     if any(row[-1] for row in rows):
         say(f"p: paired t-test of {metric} against the best over the folds, two-sided")
-    if found.nested is not None:
+    if result.nested is not None:
         say(
-            f"nested selection: {metric} {found.nested.mean(metric):.4f} ± {found.nested.deviation(metric):.4f} "
-            f"over {count(len(found.nested.chosen), 'outer fold')}"
+            f"nested selection: {metric} {result.nested.mean(metric):.4f} ± {result.nested.deviation(metric):.4f} "
+            f"over {count(len(result.nested.chosen), 'outer fold')}"
         )
     if summary["folds"]["file"] is not None and summary["folds"]["held_out_again"]:
         again = count(summary["folds"]["held_out_again"], "structure")

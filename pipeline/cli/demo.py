@@ -106,10 +106,10 @@ def say_summary(result: DemoResult) -> None:
     )
     rows = [
         (name, f"{score.precision:.4f}", f"{score.recall:.4f}", f"{score.f1:.4f}", f"{score.gold:,}")
-        for kernel, found in (("tree", scores), ("sequence", other.evaluation))
+        for kernel, evaluation in (("tree", scores), ("sequence", other.evaluation))
         for name, score in (
-            (f"{kernel} kernel, tokens but {found.dummy}", found.tokens),
-            (f"{kernel} kernel, spans", found.spans),
+            (f"{kernel} kernel, tokens but {evaluation.dummy}", evaluation.tokens),
+            (f"{kernel} kernel, spans", evaluation.spans),
         )
     ]
     say_table(("held out", "precision", "recall", "F1", "gold"), rows)

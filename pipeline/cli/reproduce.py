@@ -91,8 +91,8 @@ def _tell(record: ExperimentRecord, output: str | None, as_json: bool) -> None:
         say_table(table.columns, table.texts(), table.title, width=WIDTH)
         for note in table.notes:
             say(f"  {note}")
-    told = record.skipped or duration(record.seconds)
-    say(f"{record.name}: {told}" + "".join(f"\n  {path}" for path in written))
+    outcome = record.skipped or duration(record.seconds)
+    say(f"{record.name}: {outcome}" + "".join(f"\n  {path}" for path in written))
 
 
 def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
