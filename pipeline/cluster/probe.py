@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gramline.pipeline.storage.groups import read_group
-from gramline.pipeline.storage.object_store import refusal_number
+from gramline.pipeline.storage.places import refusal_number
 from gramline.pipeline.storage.writer import remove_group, write_group
 
 EVERYTHING = "gramline.pipeline.gram.task"  # what a tile needs: kernels, numba, zarr

@@ -30,7 +30,7 @@ from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.cholesky_task import FACTOR, FactorTask, FactorTiles, compute_factor_tile, inverse_block
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.storage.groups import NewArray, group_exists, is_local, local_path, write_arrays
-from gramline.pipeline.storage.object_store import storage_errors
+from gramline.pipeline.storage.places import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
 FACTOR_LIMIT = 2 << 30  # bytes

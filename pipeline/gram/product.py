@@ -28,7 +28,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.task import planned_store
 from gramline.pipeline.storage.groups import NewArray, open_array, open_group, read_array, write_arrays
-from gramline.pipeline.storage.object_store import storage_errors
+from gramline.pipeline.storage.places import storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
 AHEAD = 2  # tiles read before they are asked for

@@ -39,7 +39,7 @@ from gramline.pipeline.storage.groups import (
     read_attributes,
     write_attributes,
 )
-from gramline.pipeline.storage.object_store import storage_error, storage_errors
+from gramline.pipeline.storage.places import storage_error, storage_errors
 from gramline.pipeline.storage.tile_array import ChunkError, TileArray
 from gramline.pipeline.storage.writer import GroupWriter
 

@@ -25,10 +25,10 @@ from zarr.storage import LocalStore
 from gramline.pipeline.errors import StorageUnavailableError, StoreDamagedError, StoreError, first_line
 from gramline.pipeline.storage.documents import EXPORTED, SEAL, STORE, Kind, seal_of, shared_bucket
 from gramline.pipeline.storage.documents import write_attributes as write_attributes
-from gramline.pipeline.storage.object_store import refuse_secrets, sized_keys, storage_errors
+from gramline.pipeline.storage.object_store import sized_keys
 from gramline.pipeline.storage.places import is_local as is_local
 from gramline.pipeline.storage.places import local_path as local_path
-from gramline.pipeline.storage.places import open_store
+from gramline.pipeline.storage.places import open_store, storage_errors
 
 Array = zarr.Array[Any]
 Group = zarr.Group
@@ -93,7 +93,6 @@ def check_format(url: str, what: str, version: Any, readable: tuple[int, ...], i
 
 def group_exists(url: str) -> bool:
     """True when something is at `url` that a new store would have to replace."""
-    refuse_secrets(url)
     if is_local(url):
         path = local_path(url)
         return path.exists() and not (path.is_dir() and not any(path.iterdir()))

@@ -7,17 +7,14 @@ url that carries a secret itself is refused before anything repeats it.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from gramline.pipeline.errors import InputError, RunError, StorageUnavailableError, StoreError, first_line
-from gramline.pipeline.files import ADVICE
+from gramline.pipeline.errors import StoreError, first_line
 
 REMOTE_ERRORS: tuple[type[Exception], ...] = ()  # what an object store raises when it refuses or fails,
 PASSING: tuple[type[Exception], ...] = ()  # when the next try may go well,
@@ -162,46 +159,3 @@ def delete(bucket: Any, keys: list[str]) -> None:
     """Remove objects, those that are there."""
     if keys:
         obstore.delete(bucket, keys)
-
-
-def _is_missing_bucket(error: Exception) -> bool:
-    """The only sign of it is in obstore's message; for objects that are not there it has a class of its own."""
-    return "404 Not Found" in str(error) and not isinstance(error, FileNotFoundError)
-
-
-def storage_error(url: str, error: Exception) -> InputError | RunError:
-    """A refusal of the operating system or of an object store in one sentence; what may pass is a RunError."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"no space left on the device while writing {url}", advice=ADVICE[error.errno])
-    if isinstance(error, PASSING) and not _is_missing_bucket(error):
-        return StorageUnavailableError(
-            f"the object store of {url} did not answer as it should, also when asked again ({first_line(error)})",
-            advice="what was finished is kept, run it again to go on",
-        )
-    if _is_missing_bucket(error):
-        reason, advice = "there is no such bucket", "make it, or check the url"
-    elif isinstance(error, OSError):
-        reason, advice = error.strerror or first_line(error), ADVICE.get(error.errno or 0, "check the path")
-    else:
-        reason, advice = first_line(error), REMOTE_ADVICE
-    return StoreError(f"{url} cannot be written or read: {reason}", advice=advice)
-
-
-def refusal_number(error: BaseException | None) -> int:
-    """The system's number of the refusal below an error, EACCES where an object store denied access; 0 for others."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno:
-            return error.errno
-        if isinstance(error, DENIED):
-            return errno.EACCES
-        error = error.__cause__
-    return 0
-
-
-@contextmanager
-def storage_errors(url: str) -> Iterator[None]:
-    """What the operating system or an object store refuses inside the block is raised as one sentence about `url`."""
-    try:
-        yield
-    except STORAGE_ERRORS as error:
-        raise storage_error(url, error) from error

@@ -1,10 +1,13 @@
-"""Where groups of arrays are kept: a local folder, memory, or an object store by url. Knows places, not contents."""
+"""Where groups of arrays are kept: a local folder, memory, or an object store by url; and what they refuse."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,8 +16,9 @@ from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore, MemoryStore, ObjectStore
 
-from gramline.pipeline.errors import StoreError
-from gramline.pipeline.storage.object_store import open_bucket
+from gramline.pipeline.errors import InputError, RunError, StorageUnavailableError, StoreError, first_line
+from gramline.pipeline.files import ADVICE
+from gramline.pipeline.storage.object_store import DENIED, PASSING, REMOTE_ADVICE, STORAGE_ERRORS, open_bucket
 
 METADATA_BYTES = 1 << 26  # of one JSON document
 WRITE_SECONDS = 10.0  # two threads that wait for each other's writes end as well
@@ -106,3 +110,46 @@ async def read_everything(store: Store) -> dict[str, bytes]:
         value = await store.get(key, default_buffer_prototype())
         content[key] = b"" if value is None else value.to_bytes()
     return content
+
+
+def _is_missing_bucket(error: Exception) -> bool:
+    """The only sign of it is in obstore's message; for objects that are not there it has a class of its own."""
+    return "404 Not Found" in str(error) and not isinstance(error, FileNotFoundError)
+
+
+def storage_error(url: str, error: Exception) -> InputError | RunError:
+    """A refusal of the operating system or of an object store in one sentence; what may pass is a RunError."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"no space left on the device while writing {url}", advice=ADVICE[error.errno])
+    if isinstance(error, PASSING) and not _is_missing_bucket(error):
+        return StorageUnavailableError(
+            f"the object store of {url} did not answer as it should, also when asked again ({first_line(error)})",
+            advice="what was finished is kept, run it again to go on",
+        )
+    if _is_missing_bucket(error):
+        reason, advice = "there is no such bucket", "make it, or check the url"
+    elif isinstance(error, OSError):
+        reason, advice = error.strerror or first_line(error), ADVICE.get(error.errno or 0, "check the path")
+    else:
+        reason, advice = first_line(error), REMOTE_ADVICE
+    return StoreError(f"{url} cannot be written or read: {reason}", advice=advice)
+
+
+def refusal_number(error: BaseException | None) -> int:
+    """The system's number of the refusal below an error, EACCES where an object store denied access; 0 for others."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno:
+            return error.errno
+        if isinstance(error, DENIED):
+            return errno.EACCES
+        error = error.__cause__
+    return 0
+
+
+@contextmanager
+def storage_errors(url: str) -> Iterator[None]:
+    """What the operating system or an object store refuses inside the block is raised as one sentence about `url`."""
+    try:
+        yield
+    except STORAGE_ERRORS as error:
+        raise storage_error(url, error) from error

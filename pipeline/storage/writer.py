@@ -39,9 +39,8 @@ from gramline.pipeline.storage.object_store import (
     put,
     refuse_secrets,
     sized_keys,
-    storage_errors,
 )
-from gramline.pipeline.storage.places import is_in_memory, open_store, read_everything, wait_for_writes
+from gramline.pipeline.storage.places import is_in_memory, open_store, read_everything, storage_errors, wait_for_writes
 
 CHUNK = re.compile(r"c(/\d+)*")  # the key of a chunk of an array without a name
 
@@ -114,6 +113,7 @@ class _Bucket(_Target):
     is_array = False
 
     def open_staged(self) -> Store:
+        refuse_secrets(self.url)
         return MemoryStore()
 
     def open_array_store(self) -> Store:
@@ -154,7 +154,6 @@ class GroupWriter:
     """
 
     def __init__(self, url: str) -> None:
-        refuse_secrets(url)
         self.url = url
         place = _Folder if is_local(url) else _Target if is_in_memory(url) else _Bucket
         self._target = place(url)

@@ -18,7 +18,7 @@ from gramline.pipeline.cli import main
 from gramline.pipeline.cli.terminal.failures import to_failure
 from gramline.pipeline.errors import ClusterError, InputError, RunError, TileFailedError
 from gramline.pipeline.files import ADVICE
-from gramline.pipeline.storage.object_store import storage_error
+from gramline.pipeline.storage.places import storage_error
 
 
 def _every_command(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
