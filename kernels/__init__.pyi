@@ -1,8 +1,8 @@
 from .dags.labeling import DagLabeling as DagLabeling
+from .observations.base import Identity as Identity
 from .observations.features import Gaussian as Gaussian
 from .observations.features import Linear as Linear
 from .observations.features import Polynomial as Polynomial
-from .observations.identity import Identity as Identity
 from .observations.substitution import Substitution as Substitution
 from .priors import EmpiricalPrior as EmpiricalPrior
 from .priors import TabulatedPrior as TabulatedPrior

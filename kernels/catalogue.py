@@ -17,7 +17,7 @@ KERNELS = {
     "tagging": "gramline.kernels.structures.tagging:Tagging",
 }
 OBSERVATIONS = {
-    "identity": "gramline.kernels.observations.identity:Identity",
+    "identity": "gramline.kernels.observations.base:Identity",
     "linear": "gramline.kernels.observations.features:Linear",
     "polynomial": "gramline.kernels.observations.features:Polynomial",
     "gaussian": "gramline.kernels.observations.features:Gaussian",

@@ -8,7 +8,7 @@ A family (sequences, trees, DAGs) adds only its `Recursion`: how U' and D' follo
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gramline.kernels._jit import jit
-from gramline.kernels.base import Kernel
+from gramline.kernels.base import Kernel, Tile, is_same, mirror, row_strips, tile_memory
 from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.matrices import Matrix, SquareMatrix
-from gramline.kernels.observations.base import ObservationKernel
+from gramline.kernels.observations.base import Identity, ObservationKernel
 from gramline.kernels.packing import Floats, Packable, Packed, frozen
 from gramline.kernels.parameters import Weight
-from gramline.kernels.priors import Prior
-from gramline.kernels.tiles import Tile, is_same, mirror, row_strips, tile_memory
+from gramline.kernels.priors import Prior, UniformPrior
 from gramline.kernels.value_kinds import Refused
 
 EIGENVALUE_TOLERANCE = 1e-10
@@ -171,6 +170,16 @@ class PositionLabeling(Kernel):
         except KernelOverflowError:
             return False
         return True
+
+
+@dataclass(frozen=True)
+class LinkedLabeling(PositionLabeling):
+    """A labeling kernel between nodes that links connect."""
+
+    c: Annotated[Weight, "weight of every node"] = 1.0
+    observation: Observation = field(default_factory=Identity)
+    prior: LabelPrior = field(default_factory=UniformPrior)
+    label_kernel: LabelKernel = None
 
 
 class MarginalTables(NamedTuple):

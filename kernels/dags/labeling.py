@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from gramline.kernels.base import chunk_starts
 from gramline.kernels.dags.labeling_loops import sweep_graphs
 from gramline.kernels.dags.topology import ColumnGraphs, RowGraphs
-from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
-from gramline.kernels.observations.identity import Identity
+from gramline.kernels.marginalized import LinkedLabeling, Strip
 from gramline.kernels.packing import Packed, PackedDags
-from gramline.kernels.parameters import Weight
-from gramline.kernels.priors import UniformPrior
-from gramline.kernels.tiles import chunk_starts
 
 
 @dataclass(frozen=True)
-class DagLabeling(PositionLabeling):
+class DagLabeling(LinkedLabeling):
     """G(tau,t) = c^2 kx(tau,t) (1+U'(tau,t)) (1+D'(tau,t)); features are labelled directed paths.
 
         U'(tau,t) = sum over parents v of tau, u of t of kap(v,u) (1+U'(v,u))        D' the same over children
@@ -36,11 +33,6 @@ class DagLabeling(PositionLabeling):
     name: ClassVar[str] = "dag-labeling"
     summary: ClassVar[str] = "directed paths of acyclic graphs"
     packed_kind: ClassVar[str] = "dags"
-
-    c: Annotated[Weight, "weight of every node"] = 1.0
-    observation: Observation = field(default_factory=Identity)
-    prior: LabelPrior = field(default_factory=UniformPrior)
-    label_kernel: LabelKernel = None
 
     def recursion(self, rows: Packed, cols: Packed) -> Paths:
         return Paths(rows, cols)

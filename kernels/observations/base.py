@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
@@ -105,3 +106,27 @@ def fill_gathered(values: Floats, rows: Ints, cols: Ints, out: Floats) -> None:
         line = values[rows[i]]
         for t in range(len(cols)):
             out[i, t] = line[cols[t]]
+
+
+@dataclass(frozen=True)
+class Identity(ObservationKernel):
+    """k_x(x, x') = 1 if the whole observations are equal, else 0. Positive semidefinite, normalized already.
+
+    >>> from gramline.kernels import Identity, SequenceLabeling
+    >>> from gramline.pipeline import Corpus
+    >>> SequenceLabeling(observation=Identity()).gram(Corpus.from_sequences([["a"], ["b"], ["a"]]))
+    array([[1., 0., 1.],
+           [0., 1., 0.],
+           [1., 0., 1.]])
+    """
+
+    name: ClassVar[str] = "identity"
+    summary: ClassVar[str] = "1 for equal observations, else 0"
+
+    normalized: AlwaysNormalized = False
+
+    def strips(self, rows: Packed, cols: Packed) -> EqualStrips:
+        return EqualStrips(rows.observed, cols.observed)
+
+    def diagonal(self, packed: Packed) -> Floats:
+        return np.ones(packed.n_positions)

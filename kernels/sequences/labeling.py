@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gramline.kernels.base import Tile, chunk_starts, is_same, mirror, tile_memory
 from gramline.kernels.marginalized import (
     LabelKernel,
     LabelPrior,
@@ -18,13 +19,12 @@ from gramline.kernels.marginalized import (
     PositionLabeling,
     Strip,
 )
-from gramline.kernels.observations.identity import Identity
+from gramline.kernels.observations.base import Identity
 from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
 from gramline.kernels.sequences.matching_loops import EqualColumns, SequencePair, fill_runs, list_equal_columns
 from gramline.kernels.sequences.sweep_loops import sweep_contiguous, sweep_gappy
-from gramline.kernels.tiles import Tile, chunk_starts, is_same, mirror, tile_memory
 
 CHUNK_COLUMNS = 1024  # 1+U' of a sentence of 40 positions stays in the second-level cache; measured
 SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats sweeping over all; measured

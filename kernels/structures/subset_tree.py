@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel
+from gramline.kernels.base import Kernel, Tile, is_same, mirror, placed, require_fit, structure_runs
 from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.packing import Floats, Packed, PackedParses, place
 from gramline.kernels.parameters import Boolean, Share, Whole
@@ -17,7 +17,6 @@ from gramline.kernels.ranges import offsets_from_lengths, range_containing
 from gramline.kernels.structures.distinct_subtrees import DistinctSubtrees
 from gramline.kernels.structures.production_index import Columns, Postings, ProductionIndex
 from gramline.kernels.structures.subset_tree_loops import Matches, add_to_tile, cell_starts, match_subtrees, self_values
-from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit, structure_runs
 
 STRIP_CELLS = 1 << 18  # C(z, w) values held at once, unless one tree needs more: 2 MB, the size of a fast cache
 

@@ -8,11 +8,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.base import Kernel
+from gramline.kernels.base import Kernel, Tile, is_same, mirror, placed, require_fit
 from gramline.kernels.packing import Floats, Packed, PackedTagged
 from gramline.kernels.parameters import Share, ZeroToOne
 from gramline.kernels.structures.tagging_loops import Sentences, TagPostings, contiguous_runs, gapped_runs
-from gramline.kernels.tiles import Tile, is_same, mirror, placed, require_fit
 
 
 @dataclass(frozen=True)

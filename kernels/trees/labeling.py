@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
-from gramline.kernels.observations.identity import Identity
+from gramline.kernels.base import chunk_starts
+from gramline.kernels.marginalized import LinkedLabeling, Strip
 from gramline.kernels.packing import Packed, PackedTrees
-from gramline.kernels.parameters import Weight
-from gramline.kernels.priors import UniformPrior
-from gramline.kernels.tiles import chunk_starts
 from gramline.kernels.trees.labeling_loops import sweep_trees
 from gramline.kernels.trees.level_order import ColumnTrees, LevelOrder
 
 
 @dataclass(frozen=True)
-class TreeLabeling(PositionLabeling):
+class TreeLabeling(LinkedLabeling):
     """G(tau,t) = c^2 kx(tau,t) (1+U'(tau,t)) (1+D'(tau,t)); features are labelled connected subtrees.
 
     A feature takes any subset of the children of a node and keeps their order. With SF(v,u) the sum over all
@@ -42,11 +39,6 @@ class TreeLabeling(PositionLabeling):
     name: ClassVar[str] = "tree-labeling"
     summary: ClassVar[str] = "connected subtrees of ordered trees"
     packed_kind: ClassVar[str] = "trees"
-
-    c: Annotated[Weight, "weight of every node"] = 1.0
-    observation: Observation = field(default_factory=Identity)
-    prior: LabelPrior = field(default_factory=UniformPrior)
-    label_kernel: LabelKernel = None
 
     def recursion(self, rows: Packed, cols: Packed) -> Subtrees:
         return Subtrees(rows, cols)

@@ -22,7 +22,6 @@ from gramline.learners.gaussian_process.covariance import (
 )
 from gramline.learners.gaussian_process.expectation import ExpectedNormalizer
 from gramline.learners.gaussian_process.inference import Inference
-from gramline.learners.gaussian_process.kernel_search import KernelSearch, require_tunable
 from gramline.learners.gaussian_process.likelihood import LabeledTokens, drop_labels, neighbour_labels
 from gramline.learners.gaussian_process.low_rank import (
     LowRankCovariance,
@@ -33,7 +32,7 @@ from gramline.learners.gaussian_process.low_rank import (
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
 from gramline.learners.gaussian_process.parameters import Offsets, Stopping, named_offsets
 from gramline.learners.gaussian_process.prediction import Couplings, Moments, Refinement, refine
-from gramline.learners.gaussian_process.scale_search import ScaleSearch
+from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch, require_tunable
 from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments
 from gramline.learners.gaussian_process.training import Progress, Training, maximise
 from gramline.learners.labels import Labels, decode_labels, encode_labels

@@ -9,10 +9,9 @@ import numpy as np
 
 from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.inference import Inference
-from gramline.learners.gaussian_process.kernel_search import KernelSearch
 from gramline.learners.gaussian_process.means import update_means
 from gramline.learners.gaussian_process.parameters import Stopping
-from gramline.learners.gaussian_process.scale_search import ScaleSearch
+from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch
 from gramline.learners.linear_algebra.cholesky import not_positive_definite
 
 Progress = Callable[[int, float], None]  # called after every sweep with its number, from 1, and the bound

@@ -1,4 +1,4 @@
-"""Candidates of one sentence: which rows or columns of a Gram matrix belong together, and which to handle at once."""
+"""Candidates of one sentence: their rows in a Gram matrix, which to handle at once, and how hypotheses vote."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Indices
+from gramline.learners.arrays import Counts, Indices, Matrix
+from gramline.learners.chains.viterbi import TIE
 from gramline.learners.errors import GroupError
 from gramline.learners.estimator import is_listed
 from gramline.learners.kinds import Groups
 from gramline.learners.operators.layout import BlockLayout
+
+HYPOTHESES = 256  # hypotheses whose scores are in memory at once
 
 
 def candidate_groups(groups: Groups, n_rows: int) -> list[Indices]:
@@ -75,3 +78,33 @@ def batches_within_size(groups: Sequence[Indices], limit: int) -> Iterator[list[
         size += len(rows)
     if batch:
         yield batch
+
+
+def best_candidates(scores: Matrix, magnitudes: Matrix) -> Counts:
+    """Lowest candidate among those tied with the largest score, per hypothesis; scores (n_hypotheses, n_candidates)."""
+    tolerance = TIE * magnitudes.max(axis=1, keepdims=True)
+    tied = scores >= scores.max(axis=1, keepdims=True) - tolerance
+    return np.asarray(tied.argmax(axis=1), np.int64)
+
+
+class Ballot:
+    """Votes on groups of candidates side by side; hypotheses come in order, some at a time."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        starts = offsets_from_lengths(sizes)
+        self._groups = [slice(first, last) for first, last in pairwise(starts.tolist())]
+        self._score, self._magnitude = np.zeros((2, int(starts[-1])))
+        self.votes = [np.zeros(size, np.int64) for size in sizes]  # summed counts, one array per group
+
+    def add(self, changes: Matrix, magnitudes: Matrix, counts: Counts) -> None:
+        """Let some hypotheses vote: what each adds to the score of every candidate, and its count.
+
+        `changes` and `magnitudes`, the size of the numbers a change was summed from: (n_hypotheses, n_candidates).
+        """
+        for first in range(0, len(counts), HYPOTHESES):
+            part = slice(first, first + HYPOTHESES)
+            scores = self._score + np.cumsum(changes[part], axis=0)
+            sizes = self._magnitude + np.cumsum(magnitudes[part], axis=0)
+            for votes, own in zip(self.votes, self._groups, strict=True):
+                np.add.at(votes, best_candidates(scores[:, own], sizes[:, own]), counts[part])
+            self._score, self._magnitude = scores[-1], sizes[-1]

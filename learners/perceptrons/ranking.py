@@ -17,12 +17,14 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import Groups, RankingLearner
 from gramline.learners.operators.operator import GramOperator, check_rows, check_square
 from gramline.learners.perceptrons.candidate_groups import (
+    HYPOTHESES,
+    Ballot,
     batches_within_blocks,
     batches_within_size,
+    best_candidates,
     blocks_of,
     candidate_groups,
 )
-from gramline.learners.perceptrons.voting import HYPOTHESES, Ballot, best_candidates
 
 BATCH_BLOCKS = 2  # two, because a group may lie across the border of two blocks
 SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates in memory at once while voting

@@ -118,7 +118,7 @@ def _local(settings: ClusterSettings) -> Any:
         scheduler_kwargs=options,
         silence_logs=logging.CRITICAL,
         env=ONE_THREAD,
-        preload=["gramline.pipeline.executors.worker_signals"],
+        preload=["gramline.pipeline.executors.worker_settings"],
     )
 
 

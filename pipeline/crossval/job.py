@@ -19,8 +19,7 @@ from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.fold_spec import FoldSpec
-from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.folds import Folds, FoldSpec
 from gramline.pipeline.crossval.grid import expand, learner_kinds
 from gramline.pipeline.crossval.validate import METRICS
 from gramline.pipeline.errors import InputError

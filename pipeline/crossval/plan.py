@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gramline.learners.kinds import SharedPassLearner
-from gramline.pipeline.crossval.fold_spec import joined
+from gramline.pipeline.crossval.folds import joined
 from gramline.pipeline.crossval.job import Job, JobData, counts_labels, problems_of
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.request import urlopen
 
-from gramline.pipeline.crossval.fold_spec import joined
-from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.folds import Folds, joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings, Running, solve

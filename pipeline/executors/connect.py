@@ -104,7 +104,7 @@ def connect(
             scheduler_kwargs={"dashboard": dashboard},
             silence_logs=logging.CRITICAL,
             env=ONE_THREAD,
-            preload=["gramline.pipeline.executors.worker_signals"],
+            preload=["gramline.pipeline.executors.worker_settings"],
             **({} if memory_limit is None else {"memory_limit": memory_limit}),
         )
     except RuntimeError as error:

@@ -6,6 +6,8 @@ So there is next to nothing to spill, and a worker that is nearly full helps its
 
 from __future__ import annotations
 
+import signal
+from types import FrameType
 from typing import Any
 
 PAUSE = 0.85  # of the memory limit: no new task until a tile is written and its memory free
@@ -38,3 +40,20 @@ SETTINGS: dict[str, Any] = {
         "admin": {"low-level-log-length": 20},
     }
 }
+GRACE = 60  # seconds after SIGTERM in which the command ends its workers; Dask kills those that use too much memory
+
+
+def dask_setup(_worker: Any) -> None:
+    """A stop is for the command, which then ends its workers in good order.
+
+    A terminal sends Ctrl-C to the workers of a local cluster as well, and `timeout` and batch systems send SIGTERM to
+    the whole group; they would die in the middle of a tile. Called by Dask in the main thread of the worker process,
+    which preloads this module, after Dask has set its own handler.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end_later)
+
+
+def _end_later(_number: int, _frame: FrameType | None) -> None:
+    """Not ignored for good: whoever waits for this process after SIGTERM does not wait for ever."""
+    signal.alarm(GRACE)

@@ -15,8 +15,7 @@ from gramline.kernels.packing import Packed
 from gramline.learners.estimator import Learner
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.fold_spec import FoldSpec, Labels, joined
-from gramline.pipeline.crossval.folds import Folds
+from gramline.pipeline.crossval.folds import Folds, FoldSpec, Labels, joined
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation, Settings, assembled, cross_validate

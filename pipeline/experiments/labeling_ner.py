@@ -24,8 +24,7 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
-from gramline.pipeline.crossval.fold_spec import FoldSpec
-from gramline.pipeline.crossval.folds import Folds, k_fold
+from gramline.pipeline.crossval.folds import Folds, FoldSpec, k_fold
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run

@@ -20,7 +20,7 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conllu import read_conllu
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.summary import NestedSelection
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, difference

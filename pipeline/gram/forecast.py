@@ -10,7 +10,7 @@ import numpy as np
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.marginalized import PositionLabeling
-from gramline.kernels.observations.identity import Identity
+from gramline.kernels.observations.base import Identity
 from gramline.kernels.observations.substitution import Substitution
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.pack import FEATURE_SET_MARK

@@ -58,10 +58,6 @@ def by_label(tables: list[NDArray[np.float64]], names: tuple[str, ...]) -> list[
     return [[dict(zip(names, row, strict=True)) for row in table.tolist()] for table in tables]
 
 
-def write_predictions(predictions: Predictions, path: str, layout: str) -> None:
-    write_lines(predictions.lines(layout), path)
-
-
 def write_lines(lines: Iterable[str], path: str) -> None:
     """Replace a file by these lines at once."""
     with write_then_rename(Path(path)) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
@@ -69,7 +65,7 @@ def write_lines(lines: Iterable[str], path: str) -> None:
 
 
 def read_predictions(path: str) -> Predictions:
-    """Read what `write_predictions` wrote; also columns of other programs, whose last column is the label."""
+    """Read `Predictions.lines` of a file; also columns of other programs, whose last column is the label."""
     try:
         text = Path(path).read_text("utf-8")
     except OSError as error:

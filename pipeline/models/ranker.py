@@ -22,9 +22,8 @@ from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.perceptrons.candidate_groups import batches_within_size, candidate_groups
+from gramline.learners.perceptrons.candidate_groups import Ballot, batches_within_size, candidate_groups
 from gramline.learners.perceptrons.ranking import RankingPerceptron
-from gramline.learners.perceptrons.voting import Ballot
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError

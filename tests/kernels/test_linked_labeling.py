@@ -15,7 +15,7 @@ from oracles.packed_structures import pack_nodes
 from oracles.tree_labeling import tree_gram
 from tolerances import assert_close
 
-from gramline.kernels import DagLabeling, SequenceLabeling, Substitution, TabulatedPrior, TreeLabeling, tiles
+from gramline.kernels import DagLabeling, SequenceLabeling, Substitution, TabulatedPrior, TreeLabeling, base
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
 from gramline.kernels.dags import labeling as dags
@@ -170,7 +170,7 @@ def test_any_tiling_and_any_chunks_give_the_same_matrix(
     kernel = family.kernel(c=1.1, prior=TabulatedPrior())
     ready = kernel.prepare(family.packed(5, 10))
     whole = kernel.tile(ready, ready)
-    monkeypatch.setattr(tiles, "CHUNK_COLUMNS", width)
+    monkeypatch.setattr(base, "CHUNK_COLUMNS", width)
     pieces = [ready.structures(0, 1), ready.structures(1, 7), ready.structures(7, 10), ready.structures(10, 10)]
     assert_close(np.block([[kernel.tile(a, b) for b in pieces] for a in pieces]), whole)
 

@@ -204,7 +204,7 @@ def test_strips_of_many_structures(gap, monkeypatch):
     kernel = SequenceLabeling(0.8, gap)
     whole = kernel.gram(packed)
     for size in (1, 8 * 17 * 4, 8 * 17 * 9):
-        monkeypatch.setattr("gramline.kernels.tiles.STRIP_BYTES", size)
+        monkeypatch.setattr("gramline.kernels.base.STRIP_BYTES", size)
         assert_close(kernel.gram(packed), whole)
 
 

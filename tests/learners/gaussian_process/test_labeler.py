@@ -16,7 +16,7 @@ from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels
 from gramline.learners.gaussian_process.parameters import Stopping
-from gramline.learners.gaussian_process.scale_search import ScaleSearch, bound_gradient
+from gramline.learners.gaussian_process.search import ScaleSearch, bound_gradient
 from gramline.learners.gaussian_process.training import maximise, sweep
 from gramline.learners.operators.dense import DenseGram
 

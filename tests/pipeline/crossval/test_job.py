@@ -23,7 +23,7 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, run_job

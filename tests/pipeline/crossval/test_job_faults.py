@@ -11,7 +11,7 @@ from pathlib import Path
 from gram_samples import KERNEL, corpus
 
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder

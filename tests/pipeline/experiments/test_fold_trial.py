@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.summary import NestedSelection
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.experiments.fold_trial import Method, Trial, choice_counts, difference

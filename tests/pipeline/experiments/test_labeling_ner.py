@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gramline.kernels.observations.features import Polynomial
-from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.experiments import crf, labeling_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment

@@ -17,7 +17,7 @@ from png_pixels import unfiltered
 
 from gramline.kernels import SequenceLabeling
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.fold_spec import FoldSpec
+from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gramline.kernels import tiles
+from gramline.kernels import base
+from gramline.kernels.base import chunk_starts, mirror, placed, require_fit, row_strips, structure_runs, tile_memory
 from gramline.kernels.errors import KernelOverflowError
-from gramline.kernels.tiles import chunk_starts, mirror, placed, require_fit, row_strips, structure_runs, tile_memory
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 70])
@@ -51,7 +51,7 @@ def test_runs_hold_whole_structures_up_to_the_limit():
 
 def test_strips_and_chunks_are_runs_of_rows_and_of_columns(monkeypatch):
     starts = np.array([0, 3, 4, 9, 10])
-    monkeypatch.setattr(tiles, "STRIP_BYTES", 8 * 6 * 4)
+    monkeypatch.setattr(base, "STRIP_BYTES", 8 * 6 * 4)
     assert list(row_strips(starts, 6)) == [(0, 2), (2, 3), (3, 4)]
     assert list(row_strips(starts, 0)) == [(0, 4)]
     assert chunk_starts(starts, 4).tolist() == [0, 4, 9, 10]
