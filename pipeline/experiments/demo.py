@@ -1,4 +1,4 @@
-"""The whole way on built-in data: made-up sentences, their Gram matrix in Zarr, a labeler trained from it, a test.
+"""The demo, from corpus to report: generated sentences, Gram matrices in Zarr, labelers trained from them, a test.
 
 The same sentences go the way twice, as dependency trees and as sequences. Everything lands in one folder; a second run
 finds its tiles there and computes none.
@@ -40,7 +40,7 @@ BLOCK_ROWS = 1024  # smaller than the default, so that there are tiles to watch
 ROUNDS = 10
 TRAIN_SEED, TEST_SEED = 1, 2
 KERNELS: dict[str, Kernel] = {
-    # Used, wished or rejected: that hangs on a verb far away in the sentence, but near in its dependency tree.
+    # Used, wished or rejected: a verb far away in the sentence, but near in its dependency tree, decides that.
     "trees": TreeLabeling(c=2.0, observation=Linear(normalized=True)),
     "sequences": SequenceLabeling(c=2.0, observation=Linear(normalized=True)),
 }
@@ -49,7 +49,7 @@ SUFFIXES = {"trees": "", "sequences": "-sequences"}  # of everything that the de
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of one kind of structures."""
+    """The Gram matrix of one kind of structures, and the labeler trained from it."""
 
     kernel: Kernel
     plan: Plan
@@ -65,7 +65,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class DemoResult(Trained):
-    """What the demo did with dependency trees, how long each part took and where things are."""
+    """What the demo computed with dependency trees, the seconds of each part, and its files."""
 
     folder: Path
     train: Corpus
@@ -152,7 +152,7 @@ def _build(
     progress: Listener,
     say: Say,
 ) -> list[TileReport]:
-    """Compute what the stores lack, on one executor; how long the tiles of the trees took."""
+    """Compute the missing tiles of all stores on one executor; returns the reports of the trees' tiles."""
     tiles: dict[str, list[TileReport]] = {kind: [] for kind in stores}
     n_todo, n_tiles = sum(len(plan.tasks) for plan in plans.values()), sum(plan.n_tiles for plan in plans.values())
     if n_todo == 0:
@@ -196,7 +196,7 @@ def demo_report(
     gram: StoredGram,
     tiles: Sequence[TileReport],
 ) -> Report:
-    """What the demo did, as a page; `predicted` are the labels of its held-out sentences."""
+    """The content of the demo's page; `predicted` are the labels of its held-out sentences."""
     scores = FoldResult(0, 0, result.evaluation)
     small = thumbnail(gram)
     kernel = describe(result.kernel.to_dict())

@@ -30,7 +30,7 @@ class Method:
 
     settings: tuple[str, ...]
     outcomes: tuple[tuple[HeldOut, ...], ...]  # [setting][fold]
-    seconds: float  # of one training, the Gram matrix shared out
+    seconds: float  # of one training, with its share of the Gram matrix
 
     @classmethod
     def union(cls, methods: Sequence[Method]) -> Method:
@@ -92,7 +92,7 @@ class Trial:
         return Method(("",), (outcomes,), (perf_counter() - begin) / len(folds))
 
     def predicted(self, corpus: Corpus, predict: Predict) -> Method:
-        """A program of its own on the training and test sequences of each outer fold."""
+        """Another program on the training and test sequences of each outer fold."""
 
         def fit(folds: Folds, fold: int) -> HeldOut:
             train = corpus.select(folds.training(fold)).packed()

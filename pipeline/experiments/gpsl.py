@@ -55,7 +55,7 @@ class Measured:
 def gpsl(run: Run) -> Sequence[ResultTable]:
     """Tables 1 and 3 and figure 2 of the paper, and the calibration of the label probabilities."""
     papers, left_out = present_sets(run)
-    # The matrices are small enough for one core; waiting threads would only be in the way of other processes.
+    # The matrices are small enough for one core; idle BLAS threads would slow down other processes.
     with one_blas_thread():
         sets = {paper: _measure(run, paper) for paper in papers}
     return [_losses(run, sets, left_out), _seconds(sets), _decoding(sets), _missing(sets), _calibration(sets)]
@@ -206,7 +206,7 @@ def _measure_crf(data: FeatureSet, fold: Fold, measured: Measured) -> None:
 
 
 def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]) -> float:
-    """The loss after so many training labels, drawn at random, were forgotten; more of them include the fewer."""
+    """The loss with a random fraction of the training labels missing; a larger fraction includes a smaller one."""
     labels = data.labels_of(fold.train)
     lengths = data.lengths[fold.train]
     order = np.random.default_rng(seed).permutation(int(lengths.sum()))

@@ -111,7 +111,7 @@ class Source:
         return all((run.data / name).is_file() for name in self.files)
 
     def read(self, run: Run, n_published: int, n_drawn: int) -> FeatureSet:
-        """The sentences the splits use, with so many published folds and as many drawn ones as asked for."""
+        """The sentences that the splits use, with the first `n_published` folds and `n_drawn` random ones."""
         tokens, names, splits = (run.file(name) for name in self.files)
         published = _splits(splits)[:n_published]
         if not published:

@@ -179,7 +179,7 @@ def _further_tables(run: Run) -> list[ResultTable]:
 
 
 def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Method]]:
-    """Everything on a kernel; a method is run when it is called."""
+    """Methods on a kernel by name; calling one trains it on all folds."""
     quick = spanish.run.quick
     averaged = LabelingPerceptron(ROUNDS, average=True)
     weights = (2.0,) if quick else (1.0, 2.0)

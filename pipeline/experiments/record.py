@@ -1,6 +1,6 @@
 """What a run of an experiment leaves: its tables as Parquet, pictures as SVG, and everything in one JSON file.
 
-The JSON file carries a digest of its content, so that a number changed by hand is noticed when it is read again.
+The JSON file carries a digest of its content, so that reading it detects a number that was changed by hand.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ def this_machine() -> dict[str, str]:
 
 
 def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
-    """Run one; files that are missing are a mistake when it was asked for by name, else a reason to skip it."""
-
+    """Run an experiment. Missing files are an error when it was asked for by name (`strict`), else it is skipped."""
     missing = experiment.missing(folder)
     if missing and strict and folder is None:
         raise InputError(f"--data is missing; name the folder that holds {', '.join(missing)}")
@@ -87,7 +86,7 @@ def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, 
     tables: tuple[ResultTable, ...] = ()
     try:
         tables = tuple(experiment.run(run)) if skipped is None else ()
-    except InputError as error:  # one that takes whatever it finds, and found nothing
+    except InputError as error:  # an experiment that takes whatever data there is, and there is none
         if strict:
             raise
         skipped = f"Skipped: {error}."

@@ -92,19 +92,11 @@ def _table(run: Run) -> ResultTable:
             measured[:, repetition] = _exact_and_sampled(model.draw(50, 100, rng), model.draw(N_TEST, 100, rng))
         exact, sampled = _percent(measured[0]), _percent(measured[1])
         rows.append((n_symbols, *exact, *sampled, *measured[2:].mean(axis=1).tolist()))
+    errors = ("exact error %", "exact +-", f"{N_PATHS} paths error %", "paths +-")
+    columns = ("symbols", *errors, "distance", "Z ratio", "exact s", "paths s")
     return ResultTable(
         f"Table 1: 2 states, length 100, 50 training and {N_TEST} test sequences, {repetitions} repetitions",
-        (
-            "symbols",
-            "exact error %",
-            "exact +-",
-            f"{N_PATHS} paths error %",
-            "paths +-",
-            "distance",
-            "Z ratio",
-            "exact s",
-            "paths s",
-        ),
+        columns,
         tuple(rows),
         (
             "+-: standard error of the mean; s: processor seconds of one training",

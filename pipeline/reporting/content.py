@@ -1,4 +1,4 @@
-"""What a report shows, as plain data: filled from a run, or by whoever trained and tested something."""
+"""What a report shows, as plain data; a run of a job or the demo fills it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Sentence:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How far the probabilities of one setting's predictions can be trusted."""
+    """Probabilities of one setting's predictions, and whether these were right."""
 
     setting: str
     confidence: NDArray[np.float64]  # probability of the predicted label, of every labeled position
@@ -85,11 +85,11 @@ class TileTimes:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Everything on the page; what is empty or None is left out, with a word why."""
+    """Everything on the page; sections whose content is empty or None are left out."""
 
     title: str
     subtitle: str
-    cards: Mapping[str, str]  # what stands first, by name
+    cards: Mapping[str, str]  # the numbers at the top, by name
     metric: str
     settings: Sequence[SettingRow]
     best: int

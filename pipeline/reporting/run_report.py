@@ -104,7 +104,7 @@ def tile_times(tiles: Sequence[Mapping[str, Any]], itemsize: int = 8) -> TileTim
 
 
 def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
-    """Held-out structures of one setting; a structure held out several times is there several times."""
+    """Held-out structures of one setting; a structure that several folds hold out comes several times."""
     structures = pq.read_table(folder.structures_path).to_pylist()
     table = pq.read_table(folder.path / "predictions.parquet", filters=[("setting", "=", setting)])
     predictions: dict[tuple[int, int], list[str]] = {}
@@ -161,7 +161,7 @@ def _picture(summary: Mapping[str, Any], best: int) -> tuple[Thumbnail | None, s
     try:
         small = thumbnail(StoredGram.open(stores[0]["path"]))
     except (StoreError, RunError):
-        return None, ""  # the store was cleared away since; everything else is in the run
+        return None, ""  # the store was deleted since; everything else is in the run
     return small, small.caption(describe(stores[0]["kernel"]))
 
 
