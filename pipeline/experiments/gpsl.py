@@ -19,7 +19,7 @@ from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.crf import has_crf, missing_crf, trained_tagger
-from gramline.pipeline.experiments.gpsl_sets import FeatureSet, Fold, Paper, present_sets
+from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
 from gramline.pipeline.reporting.charts import Axis, Plane, Point, named_lines
 from gramline.pipeline.reporting.content import BINS, calibration_error
 
@@ -140,10 +140,10 @@ def scaled(offsets: str, scale: float) -> GaussianProcessLabeler:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class FoldChoices:
     """Which of several labelers the training sentences of every published fold prefer."""
 
-    data: FeatureSet
+    data: TokenSet
     numbers: list[int]  # of the preferred labeler, per fold
     seconds: float  # mean over the folds
 
@@ -153,7 +153,7 @@ class Choice:
         return [self.data.loss(_predicted(model, self.data, fold), fold.test) for model, fold in pairs]
 
 
-def choose(run: Run, paper: Paper, candidates: Sequence[Make], n_folds: int) -> Choice:
+def choose(run: Run, paper: Paper, candidates: Sequence[Make], n_folds: int) -> FoldChoices:
     """The choice of every published fold; its held-out sentences take no part."""
     data = paper.source.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
     numbers, seconds = [], []
@@ -162,10 +162,10 @@ def choose(run: Run, paper: Paper, candidates: Sequence[Make], n_folds: int) -> 
         begin = perf_counter()
         numbers.append(fewest_wrong(candidates, data, fold, n_folds))
         seconds.append(perf_counter() - begin)
-    return Choice(data, numbers, float(np.mean(seconds)))
+    return FoldChoices(data, numbers, float(np.mean(seconds)))
 
 
-def fewest_wrong(candidates: Sequence[Make], data: FeatureSet, fold: Fold, n_folds: int) -> int:
+def fewest_wrong(candidates: Sequence[Make], data: TokenSet, fold: Fold, n_folds: int) -> int:
     """The candidate with the fewest wrong tokens when folds of the training sentences are held out in turn.
 
     The first of equals; the test sentences take no part.
@@ -175,13 +175,13 @@ def fewest_wrong(candidates: Sequence[Make], data: FeatureSet, fold: Fold, n_fol
     return int(np.argmin(wrong))
 
 
-def _predicted(model: GaussianProcessLabeler, data: FeatureSet, fold: Fold) -> list[list[str]]:
+def _predicted(model: GaussianProcessLabeler, data: TokenSet, fold: Fold) -> list[list[str]]:
     """Labels of the held-out sentences by the model, trained on the others."""
     gram, cross = data.grams(fold)
     return model.fit(gram, data.labels_of(fold.train)).predict(cross)
 
 
-def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) -> None:
+def _measure_model(name: str, data: TokenSet, fold: Fold, measured: Measured) -> None:
     gram, cross = data.grams(fold)
     begin = perf_counter()
     model = labeler(name).fit(gram, data.labels_of(fold.train))
@@ -196,7 +196,7 @@ def _measure_model(name: str, data: FeatureSet, fold: Fold, measured: Measured) 
         measured.viterbi[name].append(data.loss(model.predict(cross), fold.test))
 
 
-def _measure_crf(data: FeatureSet, fold: Fold, measured: Measured) -> None:
+def _measure_crf(data: TokenSet, fold: Fold, measured: Measured) -> None:
     train, test = data.features_of(fold.train), data.features_of(fold.test)
     begin = perf_counter()
     with trained_tagger(train, data.labels_of(fold.train)) as tagger:
@@ -205,7 +205,7 @@ def _measure_crf(data: FeatureSet, fold: Fold, measured: Measured) -> None:
     measured.losses[CRF].append(data.loss(predicted, fold.test))
 
 
-def _missing_loss(data: FeatureSet, fold: Fold, fraction: float, seed: list[int]) -> float:
+def _missing_loss(data: TokenSet, fold: Fold, fraction: float, seed: list[int]) -> float:
     """The loss with a random fraction of the training labels missing; a larger fraction includes a smaller one."""
     labels = data.labels_of(fold.train)
     lengths = data.lengths[fold.train]

@@ -39,7 +39,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class FeatureSet:
+class TokenSet:
     """Sentences as sets of active features with labels, and the folds of the experiment."""
 
     sentences: tuple[tuple[tuple[int, ...], ...], ...]
@@ -110,7 +110,7 @@ class Source:
     def is_there(self, run: Run) -> bool:
         return all((run.data / name).is_file() for name in self.files)
 
-    def read(self, run: Run, n_published: int, n_drawn: int) -> FeatureSet:
+    def read(self, run: Run, n_published: int, n_drawn: int) -> TokenSet:
         """The sentences that the splits use, with the first `n_published` folds and `n_drawn` random ones."""
         tokens, names, splits = (run.file(name) for name in self.files)
         published = _splits(splits)[:n_published]
@@ -120,7 +120,7 @@ class Source:
         drawn = [np.random.default_rng([run.seed, k]).permutation(n_sentences) for k in range(n_drawn)]
         folds = tuple(Fold(order[: self.n_train], order[self.n_train :]) for order in [*published, *drawn])
         sentences, labels = _sentences(tokens, _label_names(names), n_sentences)
-        return FeatureSet(sentences, labels, folds)
+        return TokenSet(sentences, labels, folds)
 
 
 @dataclass(frozen=True)
