@@ -34,7 +34,7 @@ from gramline.learners.gaussian_process.parameters import Offsets, Stopping, nam
 from gramline.learners.gaussian_process.prediction import Couplings, Moments, Refinement, refine
 from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch, require_tunable
 from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments
-from gramline.learners.gaussian_process.training import Progress, Training, maximise
+from gramline.learners.gaussian_process.training import SweepProgress, Training, maximise
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 
@@ -135,7 +135,7 @@ class GaussianProcessLabeler(FittedLabeler):
         self.refinement_tolerance = refinement_tolerance
         self.forget()
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> Self:
+    def fit(self, gram: GramOperator, labels: Labels, *, progress: SweepProgress | None = None) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none.
 
         `progress` is called after every sweep with its number, from 1, and the bound.

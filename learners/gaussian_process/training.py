@@ -14,7 +14,7 @@ from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch
 from gramline.learners.linear_algebra.cholesky import not_positive_definite
 
-Progress = Callable[[int, float], None]  # called after every sweep with its number, from 1, and the bound
+SweepProgress = Callable[[int, float], None]  # called after every sweep with its number, from 1, and the bound
 
 FAR = 1e4  # a mean prior variance above it, or below its inverse, is no place to start a search
 FIRST_GUESSES = 6  # of the scale, before the first sweep
@@ -36,7 +36,7 @@ def maximise(
     stopping: Stopping,
     search: ScaleSearch | None = None,
     kernel: KernelSearch | None = None,
-    progress: Progress | None = None,
+    progress: SweepProgress | None = None,
 ) -> Training:
     """Sweep until the relative increase of the bound is at most the tolerance; the trace never decreases.
 

@@ -19,7 +19,7 @@ from gramline.learners.chains.viterbi import TIE, magnitude_probe
 from gramline.learners.kinds import Progress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
-from gramline.learners.perceptrons.labeling_training import Training, run_round
+from gramline.learners.perceptrons.labeling_training import RoundState, run_round
 
 
 class LabelingPerceptron(SharedPassLearner):
@@ -185,7 +185,7 @@ class _Problem:
     """One set of labels, and the learners that still train on it."""
 
     names: tuple[str, ...]
-    training: Training
+    training: RoundState
     learners: list[LabelingPerceptron] = field(default_factory=list)
     mistakes: list[int] = field(default_factory=list)  # per round
 
@@ -212,7 +212,7 @@ def _train(
         codes, names = encode_labels(gram, labels)
         key = names, codes.tobytes()  # equal codes are other labels where the names differ
         if key not in problems:
-            problems[key] = _Problem(names, Training.start(gram, codes, len(names)))
+            problems[key] = _Problem(names, RoundState.start(gram, codes, len(names)))
         problems[key].learners.append(learner)
     running, rounds = list(problems.values()), 0
     while running:

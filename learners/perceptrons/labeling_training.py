@@ -19,7 +19,7 @@ from gramline.learners.perceptrons.labeling_loops import Given, Mistakes, Weight
 
 
 @dataclass
-class Training:
+class RoundState:
     """Everything the rounds of one problem carry along, for all rows."""
 
     given: Given
@@ -27,7 +27,7 @@ class Training:
     visit: int = 0
 
     @classmethod
-    def start(cls, gram: GramOperator, gold: WideCodes, n_labels: int) -> Training:
+    def start(cls, gram: GramOperator, gold: WideCodes, n_labels: int) -> RoundState:
         n_rows = gram.shape[0]
         given = Given(
             gold=gold,
@@ -70,7 +70,7 @@ class Training:
             raise LearnerError(f"the scores of row {row} leave the range of float64; lower c of the kernel")
 
 
-def run_round(gram: GramOperator, problems: Sequence[Training]) -> list[int]:
+def run_round(gram: GramOperator, problems: Sequence[RoundState]) -> list[int]:
     """Visit every block once for every problem; returns the mistakes of each."""
     mistakes = [0] * len(problems)
     layout = gram.layout.rows
@@ -97,11 +97,11 @@ class _Updates:
 
     def __init__(self, rows: slice) -> None:
         self.rows = rows
-        self.problems: list[Training] = []
+        self.problems: list[RoundState] = []
         self._wrong: list[Indices] = []
         self._change: list[Matrix] = []
 
-    def add(self, problem: Training, wrong: Indices, change: Matrix) -> None:
+    def add(self, problem: RoundState, wrong: Indices, change: Matrix) -> None:
         self.problems.append(problem)
         self._wrong.append(wrong)
         self._change.append(change)

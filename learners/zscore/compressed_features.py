@@ -14,8 +14,8 @@ from scipy.sparse import csr_array, diags_array
 
 from gramline.learners.arrays import Floats
 
+GroupIds = NDArray[np.intp]
 Keys = NDArray[np.uint64]
-Groups = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class CompressedFeatures:
     """The distinct rows and columns of F, weighted, and which of them every row and column of F is."""
 
     distinct: csr_array  # shape (n_groups_of_rows, n_groups_of_columns)
-    row_group: Groups  # of every row of F
+    row_group: GroupIds  # of every row of F
     row_sizes: Floats
-    column_group: Groups  # of every column of F
+    column_group: GroupIds  # of every column of F
     column_sizes: Floats
 
     @classmethod
@@ -61,7 +61,7 @@ def _mixed(values: Floats) -> Keys:
     return (mixed ^ (mixed >> np.uint64(32))) | np.uint64(1)
 
 
-def _groups(members: NDArray[np.integer], keys: Keys, n_members: int) -> tuple[Groups, Groups, Floats]:
+def _groups(members: NDArray[np.integer], keys: Keys, n_members: int) -> tuple[GroupIds, GroupIds, Floats]:
     """Members (rows or columns) with the same entries: the group of each, the first of each group, the group sizes.
 
     Members are compared by the 64-bit sum of the random keys of their entries: 10^5 of them collide with probability

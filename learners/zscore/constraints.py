@@ -25,7 +25,7 @@ ROUNDING = 1e-4  # of a margin of 1, at most, in the dual program
 NAMED = 5  # structures in a message
 
 
-class Outcome(Enum):
+class SearchOutcome(Enum):
     """How the search for violated paths ended, each with advice."""
 
     SEPARATED = "separated"
@@ -39,10 +39,10 @@ class Outcome(Enum):
 
 
 _ADVICE = {
-    Outcome.SEPARATED: "nothing to do",
-    Outcome.NOT_SEPARABLE: "give features that tell them apart, or use constraints='none'",
-    Outcome.MAX_ROUNDS: "raise max_rounds, lower the margin, or use constraints='none'",
-    Outcome.STAGNATED: "rounding is in the way; lower the margin, raise the ridge, or use constraints='none'",
+    SearchOutcome.SEPARATED: "nothing to do",
+    SearchOutcome.NOT_SEPARABLE: "give features that tell them apart, or use constraints='none'",
+    SearchOutcome.MAX_ROUNDS: "raise max_rounds, lower the margin, or use constraints='none'",
+    SearchOutcome.STAGNATED: "rounding is in the way; lower the margin, raise the ridge, or use constraints='none'",
 }
 
 
@@ -52,17 +52,17 @@ class Separation:
 
     targets: Floats  # in place of Yc, shape (N, n)
     excess: Floats  # in place of B, shape (n, n)
-    outcome: Outcome
+    outcome: SearchOutcome
     mistakes: list[int]  # sequences of which another path is as good as the right one or better, per round
     n_constraints: int  # of the last program, b* not counted
     contradiction: Sequence[int] = ()  # sequences that cannot be labelled right together, where they are known
 
     def require(self) -> None:
         """Raise ConvergenceError, with advice, unless all margins are kept."""
-        if self.outcome is Outcome.SEPARATED:
+        if self.outcome is SearchOutcome.SEPARATED:
             return
         ending = f"{self.outcome.value} after {len(self.mistakes)} rounds, {self.n_constraints} constraints"
-        if self.outcome is Outcome.NOT_SEPARABLE:
+        if self.outcome is SearchOutcome.NOT_SEPARABLE:
             names = ", ".join(map(str, self.contradiction[:NAMED]))
             names += ", ..." if len(self.contradiction) > NAMED else ""
             structures = f"the training structures {names} (counted from 0)" if names else "the training structures"
@@ -97,18 +97,18 @@ def separate(
     """
     n, starts, codes = statistics.n_labels, statistics.starts, statistics.codes
     if n == 1:  # there are no wrong paths, and b* = 0
-        return Separation(np.zeros((len(codes), 1)), np.zeros((1, 1)), Outcome.SEPARATED, [0], 0)
+        return Separation(np.zeros((len(codes), 1)), np.zeros((1, 1)), SearchOutcome.SEPARATED, [0], 0)
     system = ScoreSystem(features, statistics, ridge, transition_ridge)
     program = PathProgram(system)
     counts = np.zeros(system.size + n * n)
     mistakes: list[int] = []
     contradiction: list[int] = []
-    outcome = Outcome.MAX_ROUNDS
+    outcome = SearchOutcome.MAX_ROUNDS
     with one_blas_thread():  # a second thread gains nothing in programs of some hundred constraints
         while len(mistakes) < max_rounds:
             multipliers, is_feasible = least_distance(program.gram)
             if not is_feasible:
-                outcome, contradiction = Outcome.NOT_SEPARABLE, program.sequences_of(multipliers)
+                outcome, contradiction = SearchOutcome.NOT_SEPARABLE, program.sequences_of(multipliers)
                 break
             counts = np.asarray(program.counts.T @ multipliers)
             scores, transition = system.split(system.solve(counts))
@@ -117,10 +117,10 @@ def separate(
             mistakes.append(int((margins <= 0).sum()))
             violated = np.flatnonzero(margins < margin * (1.0 - ROUNDING))
             if len(violated) == 0:
-                outcome = Outcome.SEPARATED
+                outcome = SearchOutcome.SEPARATED
                 break
             if not program.exchange(multipliers > 0, system.right - system.path_counts(wrong_paths), violated):
-                outcome = Outcome.STAGNATED
+                outcome = SearchOutcome.STAGNATED
                 break
     targets, excess = system.split(counts)
     targets = targets / system.compressed.row_sizes[system.compressed.row_group][:, None]

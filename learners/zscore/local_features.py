@@ -17,7 +17,7 @@ from gramline.kernels._jit import jit
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Floats, Mask, Offsets
 
-Groups = NDArray[np.intp]
+GroupIds = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class LocalFeatures:
     global_features: csr_array
     local_features: csr_array
     is_local: Mask
-    group: Groups  # of every row
+    group: GroupIds  # of every row
 
     @classmethod
     def of(cls, features: csr_array, largest: int) -> LocalFeatures:

@@ -21,7 +21,7 @@ LARGEST = 5000  # distinct positions: between them a dense matrix of 200 MB, and
 CONTRADICTION = 1e-10  # squared distance of the convex hull of all r_k from 0, in squares of the shortest one
 NEGLIGIBLE = 1e-8  # length of an r_k beside the longest one
 WHOLE = -1  # the owner of the constraint on b*, which is a sum over all sequences
-Indices = NDArray[np.intp]
+RowIndices = NDArray[np.intp]
 
 
 class ScoreSystem:
@@ -92,12 +92,12 @@ class PathProgram:
     def __init__(self, system: ScoreSystem) -> None:
         self.system = system
         self.counts = csr_array(system.excess()[None, :])  # d, one per row
-        self.owners: Indices = np.array([WHOLE])  # the sequence of every constraint
+        self.owners: RowIndices = np.array([WHOLE])  # the sequence of every constraint
         self.keys = [b"b*"]
         self.gram = np.zeros((0, 0))  # d_k^T (C* + ridge)^-1 d_l
         self._extend_gram()
 
-    def exchange(self, is_active: Mask, differences: csr_array, sequences: Indices) -> bool:
+    def exchange(self, is_active: Mask, differences: csr_array, sequences: RowIndices) -> bool:
         """Keep b* and what is active, add the differences of these sequences; False if the program has them all."""
         rows = differences[sequences]
         rows.eliminate_zeros()

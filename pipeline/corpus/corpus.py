@@ -23,7 +23,7 @@ from gramline.pipeline.corpus.parses import Tree, nested
 from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check_labels
 from gramline.pipeline.errors import CorpusError
 
-Labels = list[list[str | None]]
+LabelLists = list[list[str | None]]
 CONTENT_COLUMNS = ("id", "tokens", *LIST_COLUMNS)
 
 
@@ -84,11 +84,11 @@ class Corpus(CheckedTable):
         return f"Corpus({len(self)} {self._kind}, {self.n_positions} positions, {len(self._label_names)} labels)"
 
     @cached_property
-    def labels(self) -> Labels:
+    def labels(self) -> LabelLists:
         column = column_array(self._table, "labels")
         if column is None:
             return [[None] * int(length) for length in self.lengths]
-        labels: Labels = column.to_pylist()
+        labels: LabelLists = column.to_pylist()
         return labels
 
     @property

@@ -23,9 +23,7 @@ from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.token_features import labeled_structures
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.folds import Folds, Held
-
-Labels = Sequence[Sequence[str | None]]
+from gramline.pipeline.crossval.folds import Folds, Held, Labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.learners.operators.layout import BlockLayout, GramLayout, Key
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.store import TileStore
@@ -34,7 +34,6 @@ from gramline.pipeline.storage.writer import GroupWriter, remove_group
 AHEAD = 2  # tiles read before they are asked for
 BUFFERS_KEPT = AHEAD + 2  # those, the one in use and the one being filled
 
-Key = tuple[int, int]
 STRIP_BYTES = 1 << 21  # of a tile in the product's precision: stays in the cache for both products
 SPREAD_BYTES = 256 << 20  # of tiles: fewer are multiplied sooner than they are handed out
 PARTS_PER_THREAD = 2  # so that a slow worker holds up half as much

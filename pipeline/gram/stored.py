@@ -21,12 +21,12 @@ from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
-from gramline.learners.operators.layout import GramLayout, select_rows
+from gramline.learners.operators.layout import GramLayout, Key, select_rows
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Listener, TilesRead
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_cholesky
-from gramline.pipeline.gram.product import Key, TileProduct, TileReader, is_worth_spreading, spread_product
+from gramline.pipeline.gram.product import TileProduct, TileReader, is_worth_spreading, spread_product
 from gramline.pipeline.gram.store import TileStore, absolute
 
 REPORT_SECONDS = 1.0  # between two events about a training

@@ -25,7 +25,7 @@ from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.saved import SavedLearner, check_labels, check_rows, load_learner, save_learner
-from gramline.pipeline.storage.documents import MODEL, RANKER, Kind
+from gramline.pipeline.storage.documents import MODEL, RANKER, GroupKind
 
 if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker
@@ -223,7 +223,7 @@ def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:
 
 def load_trained(path: str | os.PathLike[str]) -> Model | Ranker:
     """The model or the ranker that was saved at `path`."""
-    makers: dict[Kind, Callable[[SavedLearner], Model | Ranker]] = {MODEL: Model.from_saved, RANKER: _ranker}
+    makers: dict[GroupKind, Callable[[SavedLearner], Model | Ranker]] = {MODEL: Model.from_saved, RANKER: _ranker}
     return load_learner(path, makers)
 
 

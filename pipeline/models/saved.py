@@ -20,9 +20,9 @@ from gramline.learners.catalogue import learner_from_state
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
 from gramline.learners.perceptrons.ranking import RankingPerceptron
-from gramline.pipeline.corpus.packed import check_codes, check_offsets, packed_from_arrays, packed_to_arrays
+from gramline.pipeline.corpus.packed import Arrays, check_codes, check_offsets, packed_from_arrays, packed_to_arrays
 from gramline.pipeline.errors import InputError, StoreError
-from gramline.pipeline.storage.documents import SAVED_LEARNERS, Kind
+from gramline.pipeline.storage.documents import SAVED_LEARNERS, GroupKind
 from gramline.pipeline.storage.groups import check_format, read_group, require_kind_or_nothing
 from gramline.pipeline.storage.writer import write_group
 
@@ -31,7 +31,6 @@ UNREADABLE = (AttributeError, LookupError, OverflowError, RecursionError, TypeEr
 BESIDES = {"covariance"}  # arrays of a learner's state that are no fitted attributes
 VERSION = 2  # 1 had no seal on its attributes
 READABLE = (1, 2)
-Arrays = dict[str, NDArray[Any]]
 Made = TypeVar("Made")
 
 
@@ -103,7 +102,7 @@ class SavedLearner:
     more: Mapping[str, Arrays] = field(default_factory=dict)
 
 
-def save_learner(path: str | os.PathLike[str], kind: Kind, saved: SavedLearner, *, overwrite: bool) -> None:
+def save_learner(path: str | os.PathLike[str], kind: GroupKind, saved: SavedLearner, *, overwrite: bool) -> None:
     """Write it, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
     learner, learner_arrays = saved.learner.to_state()
     support, support_arrays = packed_to_arrays(saved.support)
@@ -126,7 +125,7 @@ def require_new_model(target: str, overwrite: bool) -> None:
         raise InputError(f"{target} is there already; choose another path or give --overwrite")
 
 
-def load_learner(path: str | os.PathLike[str], makers: Mapping[Kind, Callable[[SavedLearner], Made]]) -> Made:
+def load_learner(path: str | os.PathLike[str], makers: Mapping[GroupKind, Callable[[SavedLearner], Made]]) -> Made:
     """What the maker of its kind makes of what `save_learner` wrote; a damaged group is one StoreError.
 
     A group of none of these kinds is refused as not being of the first of them.
@@ -157,5 +156,5 @@ def load_learner(path: str | os.PathLike[str], makers: Mapping[Kind, Callable[[S
         raise StoreError(f"{url} is a damaged {kind.name} ({error}); train it again") from None
 
 
-def _kind_of(attributes: Mapping[str, Any], kinds: Iterable[Kind]) -> Kind | None:
+def _kind_of(attributes: Mapping[str, Any], kinds: Iterable[GroupKind]) -> GroupKind | None:
     return next((kind for kind in kinds if kind.holds(attributes)), None)

@@ -77,7 +77,7 @@ def _document(node: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class GroupKind:
     """What a path should lead to: its name, the attribute that tells it from others, and what to do without it."""
 
     name: str
@@ -113,14 +113,14 @@ class Kind:
         """What to say of something else at `url`."""
         return StoreError(f"{url} is not a {self.name} but {what}", advice=self.advice)
 
-    def as_target(self) -> Kind:
+    def as_target(self) -> GroupKind:
         """The same kind where something is written to: anything else there is not replaced."""
         return replace(self, advice="choose another path, or remove it")
 
 
-STORE = Kind("store", "gramline", "gram", "give the path of a store that `gramline gram build` wrote")
-MODEL = Kind("model", "format", "gramline model", "give the path of a model that `gramline fit` wrote")
-RANKER = Kind("ranker", "format", "gramline ranker", "give the path of a ranker that `gramline fit` wrote")
+STORE = GroupKind("store", "gramline", "gram", "give the path of a store that `gramline gram build` wrote")
+MODEL = GroupKind("model", "format", "gramline model", "give the path of a model that `gramline fit` wrote")
+RANKER = GroupKind("ranker", "format", "gramline ranker", "give the path of a ranker that `gramline fit` wrote")
 KINDS = (STORE, MODEL, RANKER)
 EXPORTED = {"gramline": "export"}  # attributes of an exported array: by them alone it is known, and replaced
 SAVED_LEARNERS = (MODEL, RANKER)  # what a newly trained one may replace

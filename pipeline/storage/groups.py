@@ -23,7 +23,7 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import LocalStore
 
 from gramline.pipeline.errors import StorageUnavailableError, StoreDamagedError, StoreError, first_line
-from gramline.pipeline.storage.documents import EXPORTED, SEAL, STORE, Kind, seal_of, shared_bucket
+from gramline.pipeline.storage.documents import EXPORTED, SEAL, STORE, GroupKind, seal_of, shared_bucket
 from gramline.pipeline.storage.documents import write_attributes as write_attributes
 from gramline.pipeline.storage.object_store import sized_keys
 from gramline.pipeline.storage.places import is_local as is_local
@@ -55,7 +55,7 @@ DAMAGED = (
 )
 
 
-def open_group(url: str, kind: Kind = STORE) -> Group:
+def open_group(url: str, kind: GroupKind = STORE) -> Group:
     """The group at `url` for reading and writing; anything else is a StoreError that names the `kind` wanted there."""
     kind.require_folder(url)
     store = open_store(url)
@@ -72,7 +72,7 @@ def open_group(url: str, kind: Kind = STORE) -> Group:
             raise kind.refusal(url, "something whose zarr.json cannot be read") from None
 
 
-def read_attributes(url: str, kind: Kind = STORE) -> tuple[dict[str, Any], bool | None]:
+def read_attributes(url: str, kind: GroupKind = STORE) -> tuple[dict[str, Any], bool | None]:
     """The attributes of a group; True when their seal vouches for them, None when they have none."""
     attributes = dict(open_group(url, kind).attrs.asdict())
     seal = attributes.pop(SEAL, None)
@@ -111,7 +111,7 @@ def group_exists(url: str) -> bool:
 def read_group(
     url: str | os.PathLike[str],
     check: Callable[[dict[str, Any], bool | None], None] = lambda _found, _sealed: None,
-    kind: Kind = STORE,
+    kind: GroupKind = STORE,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The attributes and arrays that `write_group` wrote; anything missing or damaged is a StoreError.
 
@@ -202,7 +202,7 @@ def open_array(group: Group, name: str, url: str) -> Array:
     return array.with_config({"write_empty_chunks": True})
 
 
-def require_kind_or_nothing(url: str, kinds: tuple[Kind, ...]) -> bool:
+def require_kind_or_nothing(url: str, kinds: tuple[GroupKind, ...]) -> bool:
     """Refuse a path to write to where something of another kind is; True when one of these kinds is there."""
     if not group_exists(url):
         return False

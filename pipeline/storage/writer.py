@@ -18,7 +18,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.storage.documents import ROOT, Kind
+from gramline.pipeline.storage.documents import ROOT, GroupKind
 from gramline.pipeline.storage.groups import (
     CHECKED,
     Array,
@@ -218,7 +218,7 @@ def write_group(
     attributes: dict[str, Any],
     arrays: Mapping[str, NDArray[Any]],
     *,
-    replaces: tuple[Kind, ...] = (),
+    replaces: tuple[GroupKind, ...] = (),
 ) -> None:
     """A group with JSON-able attributes and named arrays; nothing half-written stays behind.
 

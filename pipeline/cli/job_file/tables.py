@@ -15,7 +15,7 @@ from gramline.pipeline.crossval.fold_settings import FoldCount, FoldSettings
 from gramline.pipeline.settings_file import ByteSize, FilePath, Located
 
 
-class FeatureSet(Located):
+class FeatureSource(Located):
     """The name of a set of features, or template: and a path."""
 
     def located(self, key: str, value: str, folder: Path) -> str:
@@ -48,7 +48,7 @@ class FeaturesTable:
     """How a file that is not Parquet is read, as the options of `gramline corpus import`."""
 
     features: Annotated[
-        str | None, FeatureSet(), "conll, conllu: `token`, `words`, `spelling`; conll: `template:FILE`"
+        str | None, FeatureSource(), "conll, conllu: `token`, `words`, `spelling`; conll: `template:FILE`"
     ] = None
     window: Annotated[WholeOrZero | None, "conll, conllu: neighbours whose features count too"] = None
     minimum_count: Annotated[Whole | None, "conll: keep template features that occur so often"] = None

@@ -51,7 +51,7 @@ def show_progress(
         finally:
             bar.stop()
     else:
-        yield Lines(lambda line: _write(paper, line))
+        yield LogLines(lambda line: _write(paper, line))
 
 
 def _write(stream: IO[str], line: str) -> None:
@@ -221,7 +221,7 @@ class Narrator:
         return Step(text, milestone, "problems", self._job.n_done, self._job.n_problems)
 
 
-class Lines:
+class LogLines:
     """A plain line for every milestone, and every LINE_EVERY seconds how far it is."""
 
     def __init__(

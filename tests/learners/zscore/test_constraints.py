@@ -16,7 +16,7 @@ from gramline.learners.errors import ConvergenceError, LearnerParameterError
 from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore import constraints as zscore_constraints
 from gramline.learners.zscore import path_program
-from gramline.learners.zscore.constraints import Outcome, Separation, separate
+from gramline.learners.zscore.constraints import SearchOutcome, Separation, separate
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.learners.zscore.path_program import least_distance
 
@@ -157,7 +157,7 @@ def test_sequences_that_contradict_each_other_are_named():
 
 
 def test_a_message_names_some_of_many_structures():
-    separation = Separation(np.zeros((9, 2)), np.zeros((2, 2)), Outcome.NOT_SEPARABLE, [3], 9, tuple(range(9)))
+    separation = Separation(np.zeros((9, 2)), np.zeros((2, 2)), SearchOutcome.NOT_SEPARABLE, [3], 9, tuple(range(9)))
     with pytest.raises(ConvergenceError, match=r"training structures 0, 1, 2, 3, 4, \.\.\. \(counted") as error:
         separation.require()
     assert error.value.structures == tuple(range(9))
@@ -172,7 +172,7 @@ def test_random_labels_are_separable_or_refused_as_a_linear_program_says(seed):
     ).success
     statistics = ChainStatistics(packed.labels, packed.starts, 2)
     separation = separate(feature_matrix(packed, 2), statistics, 1e-3, 1e-3, 1.0, 100)
-    assert separation.outcome is (Outcome.SEPARATED if feasible else Outcome.NOT_SEPARABLE)
+    assert separation.outcome is (SearchOutcome.SEPARATED if feasible else SearchOutcome.NOT_SEPARABLE)
     assert separation.outcome.advice
 
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from gramline.pipeline.cli.terminal.progress import Lines, Pace, show_progress
+from gramline.pipeline.cli.terminal.progress import LogLines, Pace, show_progress
 from gramline.pipeline.events import (
     BuildFinished,
     BuildStarted,
@@ -72,7 +72,7 @@ def test_long_times_show_hours() -> None:
 
 def test_a_log_gets_a_line_now_and_then() -> None:
     clock, lines = Clock(), list[str]()
-    log = Lines(lines.append, every=30.0, clock=clock)
+    log = LogLines(lines.append, every=30.0, clock=clock)
     log(STARTED)
     assert lines == ["x.zarr: 6 of 10 tiles to compute on 2 threads"]
     for number in range(1, 7):
@@ -85,7 +85,7 @@ def test_a_log_gets_a_line_now_and_then() -> None:
 
 def test_a_log_of_a_job_tells_what_was_solved_and_the_time_left() -> None:
     clock, lines = Clock(), list[str]()
-    log = Lines(lines.append, every=30.0, clock=clock)
+    log = LogLines(lines.append, every=30.0, clock=clock)
     log(JobStarted(10, 2))
     log(TrainingStarted("zscore", 3))
     clock.now += 10.0
@@ -118,7 +118,7 @@ def test_a_log_of_a_job_tells_what_was_solved_and_the_time_left() -> None:
 
 def test_a_log_of_nothing_to_do_is_empty() -> None:
     lines = list[str]()
-    log = Lines(lines.append)
+    log = LogLines(lines.append)
     log(BuildStarted("x.zarr", 10, 10, 1_000_000, 0, 0))
     log(BuildFinished(0, 0.1, 0.0))
     assert lines == []
