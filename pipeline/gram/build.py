@@ -68,7 +68,7 @@ def build_gram(
     block_rows, compression : choices of a new store ("none", "lz4", "zstd"); an existing one keeps its own
     limit_bytes : what one worker thread may use; a plan that needs more is refused before anything runs
     retries : further tries of a tile that failed
-    progress : called with the events of `gramline.pipeline.gram.plan`
+    progress : called with an event when the build starts, after every tile and at its end
 
     Returns
     -------
