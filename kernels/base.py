@@ -107,18 +107,17 @@ class Kernel(Record):
         `like` is the prepared training corpus when `packed` holds new structures. Checks the kind; a kernel
         extends it. What it returns is what stores keep and `tile` reads.
         """
-        self.require_kind(packed)
+        self.require_kind(packed.kind)
         return packed
 
-    def require_kind(self, packed: Packed) -> None:
+    def require_kind(self, kind: str) -> None:
         """Refuse a corpus of another kind of structure."""
-        if packed.kind != self.packed_kind:
-            raise PackingError(f"{type(self).__name__} compares {self.packed_kind}, but the corpus holds {packed.kind}")
+        if kind != self.packed_kind:
+            raise PackingError(f"{type(self).__name__} compares {self.packed_kind}, but the corpus holds {kind}")
 
     def check_prepared(self, packed: Packed) -> None:
         """Refuse a stored corpus of another kind; a kernel with an alphabet of its own also checks the codes."""
-        if packed.kind != self.packed_kind:
-            raise PackingError(f"the kernel {self.name} compares {self.packed_kind}, not {packed.kind}")
+        self.require_kind(packed.kind)
 
     @abstractmethod
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:

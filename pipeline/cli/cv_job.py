@@ -132,7 +132,7 @@ def _kernels(file: JobFile, corpus: Corpus | None) -> tuple[Kernel, ...]:
             for choice in expand(description, kernel_kinds()):
                 kernel = from_dict(choice, Kernel)  # type: ignore[type-abstract]
                 if corpus is not None:
-                    kernel.require_kind(corpus.packed())
+                    kernel.require_kind(corpus.kind)
                 kernels.append(kernel)
     return tuple(dict.fromkeys(kernels))
 

@@ -9,7 +9,6 @@ import click
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import KERNELS, from_dict
-from gramline.kernels.errors import KernelParameterError
 from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix
 
@@ -73,7 +72,7 @@ def kernel_from(
     if label_kernel is not None:
         given["label_kernel"] = read_matrix(label_kernel, "the label kernel")
     description = {"name": DEFAULTS[kind]} | description | given
-    try:
-        return from_dict(description, Kernel)  # type: ignore[type-abstract]
-    except KernelParameterError as error:
-        raise job.locate_error(error, "kernel", given) from None
+    with job.locating("kernel", given, key="name"):
+        chosen = from_dict(description, Kernel)  # type: ignore[type-abstract]
+        chosen.require_kind(kind)
+    return chosen

@@ -166,7 +166,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     for change, said in (
         ({"format": "gramline model"}, "is not a ranker"),
         ({"version": 9}, "a ranker of format 9, but this version of gramline reads formats 1 to 2"),
-        ({"kernel": {"name": "tagging"}}, "damaged ranker .*the kernel tagging compares tagged, not parses"),
+        ({"kernel": {"name": "tagging"}}, "damaged ranker .*Tagging compares tagged, but the corpus holds parses"),
         ({"learner": {"name": "nothing"}}, "damaged ranker .*nothing"),
     ):
         (tmp_path / "ranker.zarr" / "zarr.json").write_text(described)

@@ -23,8 +23,8 @@ from gramline.pipeline.errors import InputError
 NOTHING: dict[str, Any] = dict.fromkeys(("kernel", "c", "gap", "observation", "prior", "label_kernel"))
 
 
-def kernel_of(job: JobFile | None = None, **options: Any) -> Any:
-    return kernel_from(job or JobFile(), "sequences", **(NOTHING | options))
+def kernel_of(job: JobFile | None = None, kind: str = "sequences", **options: Any) -> Any:
+    return kernel_from(job or JobFile(), kind, **(NOTHING | options))
 
 
 def written(folder: Path, text: str) -> str:
@@ -82,7 +82,7 @@ def test_a_job_file_describes_a_kernel_and_options_win(tmp_path: Path) -> None:
     assert kernel_of(job, c=0.9, observation="identity") == SequenceLabeling(
         c=0.9, observation=Identity(), prior=prior, label_kernel=((2.0,),)
     )
-    assert kernel_of(job, kernel="tagging:decay=0.5").to_dict()["decay"] == 0.5
+    assert kernel_of(job, "tagged", kernel="tagging:decay=0.5").to_dict()["decay"] == 0.5
     assert job.corpus.path == job.path(None, "corpus", "path", "the corpus") == str(tmp_path / "train.parquet")
     assert job.path("else.parquet", "corpus", "path", "the corpus") == "else.parquet"
     assert job.cluster.scheduler == "tls://host:8786"
