@@ -100,6 +100,11 @@ class FileLock:
         self.release()
 
 
+def system_reason(error: OSError) -> str:
+    """Why the system refused, as a sentence goes on: "permission denied"."""
+    return (error.strerror or str(error)).lower()
+
+
 def _mode(path: str | Path) -> int:
     """What the system says is there, 0 for nothing; a path that it cannot look for, one too long, say, is refused."""
     try:
@@ -109,7 +114,7 @@ def _mode(path: str | Path) -> int:
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return 0
-        why = (error.strerror or str(error)).lower()
+        why = system_reason(error)
         raise InputError(f"{str(path)[:LONGEST]} cannot be looked for: {why}", advice="give another path") from None
 
 

@@ -18,6 +18,7 @@ from gramline.kernels.errors import LocatedError
 from gramline.kernels.parameters import checked, parameters_of, refuse_unknown, require_all
 from gramline.kernels.value_kinds import Kind, Refused, Words
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.files import system_reason
 from gramline.pipeline.storage.object_store import refuse_secrets
 
 _HEADER = re.compile(r"(\[\[?)([^\[\]#]+)\]\]?\s*(?:#.*)?")  # of a stripped line: linear in its length
@@ -152,7 +153,7 @@ class SettingsFile:
             text = content.decode("utf-8").replace("\r\n", "\n")
             return cls(path, tomllib.loads(text), TomlLines.of(text))
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = system_reason(error)
             raise InputError(f"the {what} cannot be read: {why}", path=path) from None
         except UnicodeDecodeError as error:
             advice = f"give the path of a {what} (TOML)"

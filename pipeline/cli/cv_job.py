@@ -93,10 +93,8 @@ def prepare(source: str, options: dict[str, Any]) -> Prepared:
 def _folder(file: JobFile, given: str | None, table: str, default: Path) -> str:
     """Where to write: as the option says, or the job file, or else the default."""
     path = str(given or getattr(file, table).path or default)
-    try:
+    with file.locating(table, ["path"] if given else [], key="path"):
         require_folder_or_nothing(path)
-    except InputError as error:
-        raise file.locate_error(error.at(key="path"), table, ["path"] if given else []) from None
     return path
 
 

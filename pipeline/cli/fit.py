@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from gramline.learners.catalogue import find_learner, make_learner
-from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options
@@ -134,13 +133,11 @@ def learner_from(
         if not equals:
             raise InputError(f"--set {text!r} is not of the form key=value")
         given[key.replace("-", "_")] = parse_setting(value)
-    try:
+    with job.locating("learner", given):
         turns = "passes" if issubclass(find_learner(listed), RankingLearner) else "rounds"
         given |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
         learner = make_learner(listed, params | {key: value for key, value in given.items() if key != "name"})
         learner.check_parameters()
-    except LearnerParameterError as error:
-        raise job.locate_error(error, "learner", given) from None
     return learner
 
 

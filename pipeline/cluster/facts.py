@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from gramline.pipeline.cluster.probe import describe, new_place, read_notes, remove_note, remove_place, write_note
+from gramline.pipeline.files import system_reason
 
 PACKAGES = ("gramline", "dask", "distributed", "numpy", "numba", "zarr")
 HERE, SCHEDULER = "this process", "the scheduler"
@@ -145,7 +146,7 @@ def _exchange_notes(client: Any, store: str) -> Notes:
     try:
         place = new_place(store, token)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = system_reason(error)
         return Notes(store, {HERE: NoteFailure(f"cannot write there: {why}", error.errno or 0)})
     failures: dict[str, NoteFailure] = {}
     try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gramline.learners.labels import first_unknown_label
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.files import write_then_rename
+from gramline.pipeline.files import system_reason, write_then_rename
 
 NO_WORD = "_"  # what a column shows for a position without a word
 
@@ -69,7 +69,7 @@ def read_predictions(path: str) -> Predictions:
     try:
         text = Path(path).read_text("utf-8")
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = system_reason(error)
         raise InputError(f"the predictions cannot be read: {why}", path=path) from None
     except UnicodeDecodeError:
         raise InputError(

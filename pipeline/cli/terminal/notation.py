@@ -11,6 +11,7 @@ import click
 
 from gramline.kernels.parameters import plain_value
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.files import system_reason
 from gramline.pipeline.settings_file import Size
 
 
@@ -76,7 +77,7 @@ def read_json(path: str, what: str) -> Any:
     try:
         return json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: {what} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{path}: {what} cannot be read: {system_reason(error)}") from None
     except ValueError as error:
         raise InputError(f"{path}: {what} is not valid JSON: {error}") from None
 
