@@ -4,9 +4,14 @@ from .observations.features import Gaussian as Gaussian
 from .observations.features import Linear as Linear
 from .observations.features import Polynomial as Polynomial
 from .observations.substitution import Substitution as Substitution
+from .observations.sums import Sum as Sum
+from .positions import PositionKernel as PositionKernel
 from .priors import EmpiricalPrior as EmpiricalPrior
 from .priors import TabulatedPrior as TabulatedPrior
 from .priors import UniformPrior as UniformPrior
+from .reach import context_share as context_share
+from .reach import reach_grid as reach_grid
+from .reach import with_reach as with_reach
 from .sequences.labeling import SequenceLabeling as SequenceLabeling
 from .structures.forest import WeightedForest as WeightedForest
 from .structures.subset_tree import SubsetTree as SubsetTree

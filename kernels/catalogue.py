@@ -13,6 +13,7 @@ KERNELS = {
     "sequence-labeling": "gramline.kernels.sequences.labeling:SequenceLabeling",
     "tree-labeling": "gramline.kernels.trees.labeling:TreeLabeling",
     "dag-labeling": "gramline.kernels.dags.labeling:DagLabeling",
+    "position": "gramline.kernels.positions:PositionKernel",
     "subset-tree": "gramline.kernels.structures.subset_tree:SubsetTree",
     "tagging": "gramline.kernels.structures.tagging:Tagging",
 }
@@ -21,6 +22,7 @@ OBSERVATIONS = {
     "linear": "gramline.kernels.observations.features:Linear",
     "polynomial": "gramline.kernels.observations.features:Polynomial",
     "gaussian": "gramline.kernels.observations.features:Gaussian",
+    "sum": "gramline.kernels.observations.sums:Sum",
     "substitution": "gramline.kernels.observations.substitution:Substitution",
 }
 PRIORS = {

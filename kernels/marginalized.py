@@ -2,6 +2,8 @@
 
     K(tau,t,a,b) = G(tau,t) P'(a|tau) P(b|t) ky(a,b)          G = c^2 kx (1+U') (1+D')          kap = c^2 kx (P'^T ky P)
 
+With `reach` kap = reach * labels * kx (P'^T ky P): reach * kx under a uniform prior, whatever the number of labels.
+
 A family (sequences, trees, DAGs) adds only its `Recursion`: how U' and D' follow from kap.
 """
 
@@ -11,7 +13,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -22,7 +24,7 @@ from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.matrices import Matrix, SquareMatrix
 from gramline.kernels.observations.base import Identity, ObservationKernel
 from gramline.kernels.packing import Floats, Packable, Packed, frozen
-from gramline.kernels.parameters import Weight
+from gramline.kernels.parameters import Positive, Weight
 from gramline.kernels.priors import Prior, UniformPrior
 from gramline.kernels.value_kinds import Refused
 
@@ -52,6 +54,10 @@ Observation = Annotated[ObservationKernel, "k_x: how two observations are compar
 LabelPrior = Annotated[Prior, "what is known of a position's label beforehand"]
 LabelKernel = Annotated[
     Matrix | None, SemidefiniteMatrix(), "k_y: labels x labels, positive semidefinite; none is the identity"
+]
+Reach = Annotated[
+    Positive | None,
+    "weight of one matching neighbour, times its k_x, whatever the number of labels; in place of c^2 / labels",
 ]
 
 
@@ -86,6 +92,10 @@ class PositionLabeling(Kernel):
     prior: LabelPrior
     label_kernel: LabelKernel
 
+    def link(self, n_labels: int) -> float:  # noqa: ARG002 - a kernel with a reach needs it
+        """kap / (kx P'^T ky P): the weight of a neighbour before its k_x and what is known of its label."""
+        return float(self.c) ** 2
+
     @abstractmethod
     def recursion(self, rows: Packed, cols: Packed) -> Recursion:
         """The continuation sums between two prepared corpora."""
@@ -113,7 +123,8 @@ class PositionLabeling(Kernel):
         observed = self.observation.strips(rows, cols)
         recursion = self.recursion(rows, cols)
         marginals = Marginals(rows, cols, self.label_matrix())
-        factor, scale, limit = self.c**2 * marginals.factor, float(self.c) ** 2, float(np.finfo(out.dtype).max)
+        factor = self.link(rows.n_labels) * marginals.factor
+        scale, limit = float(self.c) ** 2, float(np.finfo(out.dtype).max)
         strips = list(row_strips(rows.starts, n_cols))
         longest = max((int(rows.starts[last] - rows.starts[first]) for first, last in strips), default=0)
         kx = np.empty((longest, n_cols))
@@ -147,6 +158,10 @@ class PositionLabeling(Kernel):
         result: Floats = self.tile(rows, cols)[:, :, None, None] * marginals
         return result
 
+    def growing(self) -> str:
+        """The parameter that makes values grow with the length of a match, for messages."""
+        return "c"
+
     def overflow_in(
         self, rows: Packed, cols: Packed, strip: tuple[int, int], dtype: np.dtype[Any]
     ) -> KernelOverflowError:
@@ -154,7 +169,7 @@ class PositionLabeling(Kernel):
 
         Tries pair by pair: a strip does not say which of its pairs overflows.
         """
-        advice = "lower c, normalize the observation kernel (normalized=True) or use shorter structures"
+        advice = f"lower {self.growing()}, normalize the observation kernel (normalized=True) or use shorter structures"
         if dtype == np.float32:
             advice += ", or store the tiles as float64"
         pairs = list(product(range(*strip), range(len(cols))))
@@ -172,14 +187,33 @@ class PositionLabeling(Kernel):
         return True
 
 
+class ReachingLabeling(PositionLabeling):
+    """A labeling kernel whose features have several positions; a subclass has these fields too."""
+
+    added: ClassVar[tuple[str, ...]] = ("reach",)
+
+    reach: Reach
+
+    def reaching(self, reach: float | None) -> Self:
+        """The same kernel with another reach."""
+        return type(self)(**self.get_params() | {"reach": reach})
+
+    def link(self, n_labels: int) -> float:
+        return super().link(n_labels) if self.reach is None else float(self.reach) * n_labels
+
+    def growing(self) -> str:
+        return "c" if self.reach is None else "reach"
+
+
 @dataclass(frozen=True)
-class LinkedLabeling(PositionLabeling):
+class LinkedLabeling(ReachingLabeling):
     """A labeling kernel between nodes that links connect."""
 
     c: Annotated[Weight, "weight of every node"] = 1.0
     observation: Observation = field(default_factory=Identity)
     prior: LabelPrior = field(default_factory=UniformPrior)
     label_kernel: LabelKernel = None
+    reach: Reach = None
 
 
 class MarginalTables(NamedTuple):

@@ -148,6 +148,9 @@ class Record:
     name: ClassVar[str]
     summary: ClassVar[str]  # half a sentence for docs/reference.md
     what: ClassVar[str] = "a kernel, an observation kernel or a prior"
+    # Parameters that earlier versions did not have. At their default they are left out of the dictionary, so that a
+    # kernel has the fingerprint it had then, and stores and caches of those versions go on being used.
+    added: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         """Every value checked as its field declares it, and kept as a plain one."""
@@ -161,7 +164,12 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able dictionary; `catalogue.from_dict` gives an equal record back."""
-        return {"name": self.name} | {key: _plain(value) for key, value in self.get_params().items()}
+        known = parameters_of(type(self))
+        return {"name": self.name} | {
+            key: _plain(value)
+            for key, value in self.get_params().items()
+            if key not in self.added or value != known[key].default
+        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:

@@ -15,6 +15,7 @@ from gramline.kernels import (
     Polynomial,
     SequenceLabeling,
     Substitution,
+    Sum,
     TabulatedPrior,
     UniformPrior,
 )
@@ -108,11 +109,21 @@ def label_kernels(draw: st.DrawFn) -> list[list[float]]:
     return (root @ root.T / 4).tolist()
 
 
-observation_kernels = st.one_of(
+simple_kernels = st.one_of(
     st.just(Identity()),
     st.builds(Linear, normalized=st.booleans()),
-    st.builds(Polynomial, degree=st.integers(1, 3), coef0=st.sampled_from([0.0, 0.5, 1.0]), normalized=st.booleans()),
-    st.builds(Gaussian, st.sampled_from([0.1, 1.0]), normalized=st.booleans()),
+    st.builds(
+        Polynomial,
+        degree=st.integers(1, 3),
+        coef0=st.sampled_from([0.0, 0.5, 1.0]),
+        normalized=st.booleans(),
+        unit=st.booleans(),
+    ),
+    st.builds(Gaussian, st.sampled_from([0.1, 1.0]), normalized=st.booleans(), unit=st.booleans()),
+)
+observation_kernels = st.one_of(
+    simple_kernels,
+    st.builds(Sum, simple_kernels, simple_kernels, weight=st.sampled_from([0.5, 2.0]), normalized=st.booleans()),
 )
 letter_kernels = st.one_of(
     observation_kernels,

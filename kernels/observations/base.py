@@ -61,6 +61,15 @@ class ObservationKernel(Record):
     def diagonal(self, packed: Packed) -> Floats:
         """k_x(x, x) of every position, before normalization; shape (n,)."""
 
+    def self_similarity(self, packed: Packed) -> Floats:
+        """k_x(x, x) of every position as the tiles have it, normalized if asked for; shape (n,)."""
+        diagonal = self.diagonal(packed)
+        return (inverse_norms(diagonal) > 0).astype(np.float64) if self.normalized else diagonal
+
+    def alphabet(self) -> tuple[str, ...] | None:
+        """The symbols that `encode` numbers; None where it encodes nothing."""
+        return None
+
 
 def inverse_norms(diagonal: Floats) -> Floats:
     """1 / sqrt(k(x, x)), and 0 where k(x, x) is not positive (or so small that its root has no inverse)."""

@@ -7,11 +7,19 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from gramline.kernels.observations.base import AlwaysNormalized, Normalized, ObservationKernel
+from gramline.kernels.observations.base import (
+    AlwaysNormalized,
+    Normalized,
+    ObservationKernel,
+    Strips,
+    inverse_norms,
+)
 from gramline.kernels.observations.product_loops import raise_to_power
-from gramline.kernels.observations.products import FeatureStrips, feature_strips, squared_norms
+from gramline.kernels.observations.products import feature_strips, squared_norms
 from gramline.kernels.packing import Features, Floats, Packed
-from gramline.kernels.parameters import NonNegative, Positive, Whole
+from gramline.kernels.parameters import Boolean, NonNegative, Positive, Whole
+
+UnitFeatures = Annotated[Boolean, "divide every feature row by its length first, so that x . x' is their cosine"]
 
 
 class FeatureKernel(ObservationKernel):
@@ -19,10 +27,15 @@ class FeatureKernel(ObservationKernel):
 
     by_distance: ClassVar[bool] = False
 
+    @property
+    def of_unit_rows(self) -> bool:
+        """Whether feature rows are divided by their length before anything else."""
+        return False
+
     def apply(self, values: Floats) -> None:
         """Replace dot products (or squared distances) by kernel values, in place; two-dimensional."""
 
-    def strips(self, rows: Packed, cols: Packed) -> FeatureStrips:
+    def strips(self, rows: Packed, cols: Packed) -> Strips:
         return feature_strips(rows, cols, self)
 
     def self_values(self, features: Features) -> Floats:
@@ -30,6 +43,8 @@ class FeatureKernel(ObservationKernel):
         if self.by_distance:
             return np.ones(len(features))
         values = squared_norms(features)
+        if self.of_unit_rows:
+            values = (inverse_norms(values) > 0).astype(np.float64)
         self.apply(values.reshape(1, -1))
         return values
 
@@ -59,12 +74,18 @@ class Linear(FeatureKernel):
 class Polynomial(FeatureKernel):
     """k_x = (x . x' + coef0)^degree: positive semidefinite.
 
-    >>> from gramline.kernels import Polynomial, SequenceLabeling
+    `normalized` divides after the power. With many features at a position x . x' is large and coef0 next to nothing;
+    `unit` divides before it, so that single features count beside their pairs: with both, ((cosine + 1) / 2)^2.
+
+    >>> from gramline.kernels import PositionKernel, Polynomial
     >>> from gramline.pipeline import Corpus
-    >>> corpus = Corpus.from_sequences([[{"u": 1.0, "v": 2.0}], [{"u": 1.0}]])
-    >>> SequenceLabeling(observation=Polynomial(degree=2)).gram(corpus)
-    array([[36.,  4.],
-           [ 4.,  4.]])
+    >>> corpus = Corpus.from_sequences([[{"u": 3.0, "v": 4.0}], [{"u": 1.0}]])
+    >>> PositionKernel(Polynomial(degree=2)).gram(corpus)
+    array([[676.,  16.],
+           [ 16.,   4.]])
+    >>> PositionKernel(Polynomial(degree=2, unit=True, normalized=True)).gram(corpus).round(2)
+    array([[1.  , 0.64],
+           [0.64, 1.  ]])
     """
 
     name: ClassVar[str] = "polynomial"
@@ -73,6 +94,13 @@ class Polynomial(FeatureKernel):
     degree: Annotated[Whole, "power of the sum, a whole number from 1"] = 2
     coef0: Annotated[NonNegative, "added to the dot product, 0 or more; less would not be positive semidefinite"] = 1.0
     normalized: Normalized = False
+    unit: UnitFeatures = False
+
+    added: ClassVar[tuple[str, ...]] = ("unit",)
+
+    @property
+    def of_unit_rows(self) -> bool:
+        return self.unit
 
     def apply(self, values: Floats) -> None:
         raise_to_power(values, self.coef0, self.degree)
@@ -96,6 +124,13 @@ class Gaussian(FeatureKernel):
 
     gamma: Annotated[Positive, "weight of the squared distance, above 0"]
     normalized: AlwaysNormalized = False
+    unit: UnitFeatures = False
+
+    added: ClassVar[tuple[str, ...]] = ("unit",)
+
+    @property
+    def of_unit_rows(self) -> bool:
+        return self.unit
 
     def apply(self, values: Floats) -> None:
         np.multiply(values, -self.gamma, out=values)

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gramline.kernels.observations.base import GatheredStrips, inverse_norms
+from gramline.kernels.observations.base import GatheredStrips, Strips, inverse_norms
 from gramline.kernels.observations.product_loops import (
     RowSlots,
     SlottedColumns,
@@ -37,6 +37,8 @@ class FeatureMap(Protocol):
     def normalized(self) -> bool: ...
     @property
     def by_distance(self) -> bool: ...
+    @property
+    def of_unit_rows(self) -> bool: ...
 
     def apply(self, values: Floats) -> None:
         """Replace dot products (or squared distances) by kernel values, in place; two-dimensional."""
@@ -100,7 +102,7 @@ class SummedStrips:
 class ScaledStrips:
     """Other strips, each cell times the scales of its row and its column."""
 
-    def __init__(self, strips: CountedStrips | SummedStrips, row_scales: Floats, col_scales: Floats) -> None:
+    def __init__(self, strips: Strips, row_scales: Floats, col_scales: Floats) -> None:
         self.strips, self.row_scales, self.col_scales = strips, row_scales, col_scales
 
     def fill(self, first: int, last: int, out: Floats) -> None:
@@ -108,10 +110,35 @@ class ScaledStrips:
         scale_cells(self.row_scales[first:last], self.col_scales, out)
 
 
-FeatureStrips = CountedStrips | SummedStrips | ScaledStrips | GatheredStrips
+class DotProducts:
+    """The map that leaves dot products as they are."""
+
+    normalized = by_distance = of_unit_rows = False
+
+    def apply(self, values: Floats) -> None:
+        pass
+
+    def self_values(self, features: Features) -> Floats:
+        return squared_norms(features)
 
 
-def feature_strips(rows: Packed, cols: Packed, feature_map: FeatureMap) -> FeatureStrips:
+class UnitStrips:
+    """A map of the cosine of two feature rows, or of the distance of their directions; a row of zeros stays one."""
+
+    def __init__(self, rows: Features, cols: Features, feature_map: FeatureMap) -> None:
+        row_scales, col_scales = (inverse_norms(squared_norms(features)) for features in (rows, cols))
+        self.cosines = ScaledStrips(product_strips(rows, cols, DotProducts()), row_scales, col_scales)
+        self.map = feature_map
+        self.row_norms, self.col_norms = ((scales > 0).astype(np.float64) for scales in (row_scales, col_scales))
+
+    def fill(self, first: int, last: int, out: Floats) -> None:
+        self.cosines.fill(first, last, out)
+        if self.map.by_distance:
+            to_distances(self.row_norms[first:last], self.col_norms, out)
+        self.map.apply(out)
+
+
+def feature_strips(rows: Packed, cols: Packed, feature_map: FeatureMap) -> Strips:
     """Strips of `feature_map`; equal observations are computed once and gathered where that is cheaper."""
     direct = cost_per_cell(rows.features, cols.features, feature_map)
     if direct > 2 * GATHER_COST:
@@ -125,16 +152,18 @@ def feature_strips(rows: Packed, cols: Packed, feature_map: FeatureMap) -> Featu
     return direct_strips(rows.features, cols.features, feature_map)
 
 
-def direct_strips(
-    rows: Features, cols: Features, feature_map: FeatureMap
-) -> CountedStrips | SummedStrips | ScaledStrips:
+def direct_strips(rows: Features, cols: Features, feature_map: FeatureMap) -> Strips:
     """Every cell by itself, scaled when the map asks for it."""
-    is_binary = rows.is_binary and cols.is_binary
-    strips = CountedStrips(rows, cols, feature_map) if is_binary else SummedStrips(rows, cols, feature_map)
+    strips = (UnitStrips if feature_map.of_unit_rows else product_strips)(rows, cols, feature_map)
     if not feature_map.normalized or feature_map.by_distance:  # a function of the distance has k(x, x) = 1
         return strips
     row_scales, col_scales = (inverse_norms(feature_map.self_values(features)) for features in (rows, cols))
     return ScaledStrips(strips, row_scales, col_scales)
+
+
+def product_strips(rows: Features, cols: Features, feature_map: FeatureMap) -> CountedStrips | SummedStrips:
+    """A map of the dot products themselves."""
+    return (CountedStrips if rows.is_binary and cols.is_binary else SummedStrips)(rows, cols, feature_map)
 
 
 def cost_per_cell(rows: Features, cols: Features, feature_map: FeatureMap) -> float:

@@ -102,6 +102,9 @@ class Substitution(ObservationKernel):
     def is_positive_semidefinite(self) -> bool:
         return self.smallest_eigenvalue >= -EIGENVALUE_TOLERANCE * float(np.abs(self.values).max())
 
+    def alphabet(self) -> tuple[str, ...]:
+        return self.symbols
+
     def check_codes(self, packed: Packed) -> None:
         codes, n_symbols = packed.observed, len(self.symbols)
         if len(codes) != packed.n_positions or (codes.size and not 0 <= codes.min() <= codes.max() < n_symbols):

@@ -16,7 +16,8 @@ from gramline.kernels.marginalized import (
     Marginals,
     MarginalTables,
     Observation,
-    PositionLabeling,
+    Reach,
+    ReachingLabeling,
     Strip,
 )
 from gramline.kernels.observations.base import Identity
@@ -31,7 +32,7 @@ SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats
 
 
 @dataclass(frozen=True)
-class SequenceLabeling(PositionLabeling):
+class SequenceLabeling(ReachingLabeling):
     """G(tau,t) = c^2 kx(tau,t) (1+U'(tau,t)) (1+D'(tau,t)); features are labelled runs of positions.
 
     gap = 0:   U'(tau,t) = kap(tau-1,t-1) (1 + U'(tau-1,t-1))                  D' the same on both sequences reversed
@@ -62,6 +63,7 @@ class SequenceLabeling(PositionLabeling):
     observation: Observation = field(default_factory=Identity)
     prior: LabelPrior = field(default_factory=UniformPrior)
     label_kernel: LabelKernel = None
+    reach: Reach = None
 
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         if self.gap == 0 and isinstance(self.observation, Identity):
@@ -78,7 +80,7 @@ class SequenceLabeling(PositionLabeling):
         marginals = Marginals(rows, cols, self.label_matrix())
         scale, limit = float(self.c) ** 2, float(np.finfo(dtype).max)
         pair = SequencePair(rows.starts, rows.observed, cols.observed, continuations(cols.starts))
-        tables = MarginalTables(marginals.left, marginals.right, scale * marginals.factor)
+        tables = MarginalTables(marginals.left, marginals.right, self.link(rows.n_labels) * marginals.factor)
         failed = fill_runs(pair, equal, tables, scale, limit, out)
         if failed >= 0:
             raise self.overflow_in(rows, cols, (failed, failed + 1), dtype)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gramline.kernels.observations.base import inverse_norms
 from gramline.kernels.observations.features import FeatureKernel, Gaussian, Linear, Polynomial
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
@@ -49,8 +50,8 @@ class ObservationGram(DenseGram):
         block_rows: int | None = None,
     ) -> None:
         self.observation = observation
-        self.features = _checked(features)
-        self.other = self.features if other is None else _checked(other)
+        self.features = _rows(observation, features)
+        self.other = self.features if other is None else _rows(observation, other)
         if (other is None) != (other_lengths is None):
             raise LearnerError("features of new positions and the lengths of their structures belong together")
         rows, cols = (_self_values(observation, part) for part in (self.features, self.other))
@@ -97,11 +98,12 @@ class ObservationGram(DenseGram):
         return normalized
 
 
-def _checked(features: ArrayLike) -> Matrix:
+def _rows(observation: FeatureKernel, features: ArrayLike) -> Matrix:
+    """Feature rows as the kernel sees them, shape (n, n_features)."""
     table = np.asarray(features, float)
     if table.ndim != 2 or not np.isfinite(table).all():
         raise LearnerError(f"features must be finite numbers in one row per position, got shape {table.shape}")
-    return table
+    return table * inverse_norms(np.square(table).sum(axis=1))[:, None] if observation.of_unit_rows else table
 
 
 def _values(observation: FeatureKernel, rows: Matrix, cols: Matrix) -> Matrix:

@@ -31,3 +31,19 @@ def normalized(compare: Compare) -> Compare:
         return compare(x, y) / math.sqrt(own) if own > 0 else 0.0
 
     return divided
+
+
+def of_unit_rows(compare: Compare) -> Compare:
+    def compared(x: Bag, y: Bag) -> float:
+        return compare(_unit(x), _unit(y))
+
+    return compared
+
+
+def added(first: Compare, second: Compare, weight: float) -> Compare:
+    return lambda x, y: first(x, y) + weight * second(x, y)
+
+
+def _unit(x: Bag) -> Bag:
+    length = math.sqrt(dot(x, x))
+    return {name: value / length for name, value in x.items()} if length > 0 else x

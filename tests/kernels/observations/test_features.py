@@ -1,4 +1,4 @@
-"""Linear, Polynomial and Gaussian against dictionaries of features, on every route that products can take."""
+"""Linear, Polynomial, Gaussian and their sums against dictionaries of features, on every route of the products."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from oracles import observations as oracle
 from strategies import binary_bags, observation_kernels, pack, real_bags, sequences_of
 from tolerances import assert_close
 
-from gramline.kernels import Gaussian, Identity, Linear, Polynomial
+from gramline.kernels import Gaussian, Identity, Linear, Polynomial, Sum
 from gramline.kernels.observations import product_loops, products
 from gramline.kernels.observations.base import GatheredStrips
 from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns
@@ -23,15 +23,21 @@ def values(kernel, rows, cols):
     return out
 
 
-def expected(kernel, rows, cols):
+def comparison(kernel):
     compare = {
         Identity: lambda: lambda x, y: float(x == y),
         Linear: lambda: oracle.dot,
         Polynomial: lambda: oracle.polynomial(kernel.degree, kernel.coef0),
         Gaussian: lambda: oracle.gaussian(kernel.gamma),
+        Sum: lambda: oracle.added(comparison(kernel.first), comparison(kernel.second), kernel.weight),
     }[type(kernel)]()
-    if kernel.normalized:
-        compare = oracle.normalized(compare)
+    if isinstance(kernel, Polynomial | Gaussian) and kernel.unit:
+        compare = oracle.of_unit_rows(compare)
+    return oracle.normalized(compare) if kernel.normalized else compare
+
+
+def expected(kernel, rows, cols):
+    compare = comparison(kernel)
     return [[compare(x, y) for sequence in cols for y in sequence] for part in rows for x in part]
 
 
@@ -46,7 +52,11 @@ def test_values(rows, cols, kernel):
     assert_close(values(kernel, left, right), expected(kernel, rows, cols))
 
 
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, normalized=True), Gaussian(0.05)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), Polynomial(3, normalized=True), Polynomial(unit=True), Gaussian(0.05), Gaussian(0.5, unit=True)],
+    ids=repr,
+)
 @pytest.mark.parametrize("is_binary", [True, False])
 @pytest.mark.parametrize("gather_cost", [0.0, 1e9])
 @pytest.mark.parametrize("dense_share", [0.0, 0.2, 2.0])
@@ -135,7 +145,7 @@ def test_diagonal_is_before_normalization(rows, kernel):
 
 def test_numpy_numbers_become_plain_ones():
     kernel = Polynomial(np.int64(3), np.float32(0.5), np.bool_(True))
-    assert repr(kernel) == "Polynomial(degree=3, coef0=0.5, normalized=True)"
+    assert repr(kernel) == "Polynomial(degree=3, coef0=0.5, normalized=True, unit=False)"
     assert Polynomial(2.0) == Polynomial(2)
 
 

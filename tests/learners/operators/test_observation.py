@@ -20,9 +20,12 @@ LENGTHS = [10, 12, 8]
 FLAT = ["in" if x @ x < 1.2 else "out" for x in POINTS]
 LABELS = [FLAT[:10], FLAT[10:22], FLAT[22:]]
 KERNELS = [Gaussian(gamma=0.7), Polynomial(3, 0.4), Polynomial(2, 1.5, normalized=True), Linear()]
+KERNELS += [Polynomial(2, 0.5, normalized=True, unit=True), Gaussian(gamma=0.7, unit=True)]
 
 
 def value(kernel: Any, x: np.ndarray, y: np.ndarray) -> float:
+    if kernel.of_unit_rows:
+        x, y = x / np.sqrt(x @ x), y / np.sqrt(y @ y)
     if isinstance(kernel, Gaussian):
         return float(np.exp(-kernel.gamma * ((x - y) ** 2).sum()))
     power, shift = (kernel.degree, kernel.coef0) if isinstance(kernel, Polynomial) else (1, 0.0)

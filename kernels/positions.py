@@ -1,0 +1,60 @@
+"""The kernel between positions that sees no neighbours: for learners that know label chains themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from gramline.kernels.errors import PackingError
+from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
+from gramline.kernels.observations.features import Linear
+from gramline.kernels.packing import Packed
+from gramline.kernels.parameters import Weight
+from gramline.kernels.priors import UniformPrior
+
+KINDS = ("sequences", "trees", "dags")
+
+
+@dataclass(frozen=True)
+class PositionKernel(PositionLabeling):
+    """G(tau,t) = c^2 kx(tau,t): positions of sequences, trees or graphs, each compared by itself.
+
+    O(1) per pair of positions besides k_x. Positive semidefinite when kx is. Marginalized labeling
+    kernel, equation (2), whose features have one position: U' = D' = 0.
+
+    >>> from gramline.kernels import PositionKernel
+    >>> from gramline.pipeline import Corpus
+    >>> corpus = Corpus.from_sequences([["the", "dog"], ["dog"]], [["D", "N"], ["N"]])
+    >>> PositionKernel().gram(corpus)
+    array([[1., 0., 0.],
+           [0., 1., 1.],
+           [0., 1., 1.]])
+    """
+
+    name: ClassVar[str] = "position"
+    summary: ClassVar[str] = "positions by themselves, no neighbours"
+    packed_kind: ClassVar[str] = "sequences"
+
+    observation: Observation = field(default_factory=lambda: Linear(normalized=True))
+    prior: LabelPrior = field(default_factory=UniformPrior)
+    label_kernel: LabelKernel = None
+    c: Annotated[Weight, "its square is a factor of every value"] = 1.0
+
+    def require_kind(self, kind: str) -> None:
+        if kind not in KINDS:
+            raise PackingError(f"PositionKernel compares positions of {', '.join(KINDS)}, but the corpus holds {kind}")
+
+    def recursion(self, rows: Packed, cols: Packed) -> NoNeighbours:  # noqa: ARG002
+        return NoNeighbours()
+
+
+class NoNeighbours:
+    """U' = D' = 0."""
+
+    def run(self, strip: Strip) -> bool:
+        target = strip.out[:, : strip.kx.shape[1]]
+        with np.errstate(over="ignore"):  # what does not fit is reported by the result
+            np.multiply(strip.kx, strip.scale, out=target, casting="same_kind")
+        return bool((np.abs(target) <= strip.limit).all())
