@@ -103,4 +103,3 @@ class HasProbabilities(Protocol):
 
     def predict_proba(self, evidence: Any) -> Matrix:
         """Shape (n_positions, n_labels); rows sum to 1."""
-        ...

@@ -70,8 +70,7 @@ class ChainLabeler(Learner):
 
     def p_values(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
         """Part of all label paths that score at least as high, by the normal approximation, shape (n_structures,)."""
-        tail: Floats = erfc(self.z_scores(evidence, labels) / sqrt(2.0)) / 2.0
-        return tail
+        return np.asarray(erfc(self.z_scores(evidence, labels) / sqrt(2.0)) / 2.0)
 
     def _codes(self, evidence: Evidence, labels: Labels | None, starts: Offsets) -> Codes:
         """One known label code per position."""

@@ -23,8 +23,7 @@ def magnitude_probe(sizes: Floats) -> Floats:
     so would their sum; the same numbers, each times its own factor between 1/2 and 3/2, do not.
     """
     factors = np.random.default_rng(0).uniform(0.5, 1.5, size=len(sizes))
-    column: Floats = sizes * factors
-    return column
+    return np.asarray(sizes * factors)
 
 
 class Decoder(NamedTuple):

@@ -29,17 +29,14 @@ class Covariance(Protocol):
 
     def multiply(self, W: Matrix) -> Matrix:
         """C W, shape (n, k)."""
-        ...
 
     def diagonal(self) -> Matrix: ...
 
     def columns(self, chosen: Indices) -> Matrix:
         """C[:, chosen], shape (n, len(chosen))."""
-        ...
 
     def factor(self, scale: Matrix) -> Factor:
         """The factor of I + diag(scale) C diag(scale)."""
-        ...
 
 
 @runtime_checkable

@@ -29,11 +29,9 @@ class Roots(Protocol):
 
     def times(self, values: Matrix) -> Matrix:
         """R values, shape (n_tokens, n_labels)."""
-        ...
 
     def transposed(self, values: Matrix) -> Matrix:
         """R^T values."""
-        ...
 
 
 class Normalizer(Protocol):
@@ -41,7 +39,6 @@ class Normalizer(Protocol):
 
     def totals(self, means: Matrix, variances: Matrix) -> Matrix:
         """The normaliser of every token, shape (n_tokens,)."""
-        ...
 
     def slopes(self, means: Matrix, variances: Matrix) -> Slopes: ...
 
@@ -49,11 +46,9 @@ class Normalizer(Protocol):
 
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
         """Numbers whose softmax is the probabilities."""
-        ...
 
     def potentials(self, means: Matrix, variances: Matrix) -> Matrix:
         """What a label contributes to the score of a whole path."""
-        ...
 
 
 class JensenNormalizer:

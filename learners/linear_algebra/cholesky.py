@@ -26,19 +26,15 @@ class Factor(Protocol):
 
     def solve(self, X: Matrix) -> Matrix:
         """B^-1 X, shape (n, k)."""
-        ...
 
     def quadratic(self, X: Matrix) -> Matrix:
         """diag(X^T B^-1 X), shape (k,), for X of shape (n, k)."""
-        ...
 
     def log_determinant(self) -> float:
         """log |B|."""
-        ...
 
     def inverse_diagonal(self) -> Matrix:
         """diag(B^-1), shape (n,)."""
-        ...
 
 
 class CholeskyFactor:
@@ -70,8 +66,7 @@ class CholeskyFactor:
 
     def quadratic(self, X: Matrix) -> Matrix:
         half = self.half_solve(X)
-        total: Matrix = np.einsum("ij,ij->j", half, half)
-        return total
+        return np.asarray(np.einsum("ij,ij->j", half, half))
 
     def log_determinant(self) -> float:
         return self._log_determinant

@@ -215,8 +215,7 @@ class _ShiftedSystem:
         return cls(shift, value, basis.copy(), shift * np.eye(basis.shape[1]), coordinates.copy())
 
     def residual(self) -> Matrix:
-        norms: Matrix = np.linalg.norm(self.remainder, axis=0)
-        return norms
+        return np.asarray(np.linalg.norm(self.remainder, axis=0))
 
     def is_within(self, limits: Matrix) -> bool:
         return bool(np.all(self.residual() <= limits))

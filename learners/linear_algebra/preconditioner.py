@@ -44,8 +44,7 @@ class NystromPreconditioner:
     def inverse_root(self, block: Matrix) -> Matrix:
         """M^-1/2 block."""
         factors = np.sqrt((self.values[-1] + self.shift) / (self.values + self.shift))
-        scaled: Matrix = block + self.vectors @ ((factors - 1.0)[:, None] * (self.vectors.T @ block))
-        return scaled
+        return np.asarray(block + self.vectors @ ((factors - 1.0)[:, None] * (self.vectors.T @ block)))
 
 
 def nystrom_cg_steps(sides: Matrix, shift: float, rank: int, stopping: StoppingRule = STOPPING) -> Solve:

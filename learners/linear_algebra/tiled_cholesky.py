@@ -21,7 +21,6 @@ class TileSource(Protocol):
 
     def get(self, i: int, j: int) -> NDArray[Any]:
         """Tile (i, j), i >= j."""
-        ...
 
 
 class TileSink(TileSource, Protocol):
@@ -95,8 +94,7 @@ class TiledFactor:
 
     def quadratic(self, X: Matrix) -> Matrix:
         half = self.half_solve(X)
-        squares: Matrix = np.einsum("ij,ij->j", half, half)
-        return squares
+        return np.asarray(np.einsum("ij,ij->j", half, half))
 
     def log_determinant(self) -> float:
         return sum(2.0 * float(np.log(np.diagonal(self._tiles.get(j, j))).sum()) for j in range(self.n_blocks))
@@ -111,8 +109,7 @@ class TiledFactor:
         unit = np.zeros((int(self._starts[-1] - self._starts[j]), width))
         unit[:width] = np.eye(width)
         half = self._forward(unit, j)
-        squares: Matrix = np.einsum("ij,ij->j", half, half)
-        return squares
+        return np.asarray(np.einsum("ij,ij->j", half, half))
 
     def _forward(self, X: Matrix, first: int) -> Matrix:
         """Solve in place with the trailing blocks of L from block `first` on; X begins at that block."""

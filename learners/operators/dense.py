@@ -138,8 +138,7 @@ class DenseGram:
         return self.matrix[np.ix_(rows, cols)]
 
     def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
-        product: Matrix = (self.matrix.T if transpose else self.matrix) @ W
-        return product
+        return np.asarray((self.matrix.T if transpose else self.matrix) @ W)
 
     def diagonal(self) -> Matrix:
         return np.diagonal(self.matrix).astype(float)

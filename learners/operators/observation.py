@@ -94,8 +94,7 @@ class ObservationGram(DenseGram):
             return slope
         own = _self_values(observation, features)
         relative = np.diagonal(slope) / own
-        normalized: Matrix = slope / np.sqrt(np.outer(own, own)) - self.matrix * np.add.outer(relative, relative) / 2
-        return normalized
+        return np.asarray(slope / np.sqrt(np.outer(own, own)) - self.matrix * np.add.outer(relative, relative) / 2)
 
 
 def _rows(observation: FeatureKernel, features: ArrayLike) -> Matrix:

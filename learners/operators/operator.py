@@ -30,7 +30,6 @@ class GramOperator(Protocol):
     @property
     def label_names(self) -> tuple[str, ...] | None:
         """Labels in the order of the prior's columns; None when the Gram knows none."""
-        ...
 
     @property
     def row_prior(self) -> Matrix | None: ...
@@ -41,28 +40,22 @@ class GramOperator(Protocol):
 
     def tile(self, i: int, j: int) -> Tile:
         """Block (i, j) of the full matrix, unpadded; mirrored when only (j, i) is stored."""
-        ...
 
     def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Tile]]:
         """(i, tile(i, j)) for the given block rows (all of them by default), reading ahead."""
-        ...
 
     def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
         """G @ W, or G.T @ W; every stored tile is read at most once, tiles that meet only zero rows of W never."""
-        ...
 
     def select(self, rows: Indices, cols: Indices) -> Tile:
         """G[rows][:, cols] in memory, in the dtype of the tiles; reads only the tiles that hold some of it, once."""
-        ...
 
     def diagonal(self) -> Matrix:
         """G(t, t), shape (n_rows,); symmetric Grams only."""
-        ...
 
     @property
     def col_diagonal(self) -> Matrix | None:
         """k(x, x) of every column, shape (n_cols,): predictive variances need it; None when nobody knows it."""
-        ...
 
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None) -> Factor:
         """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale); symmetric Grams only.
@@ -70,7 +63,6 @@ class GramOperator(Protocol):
         `scale` has shape (n,), `shift` is a number or has shape (n,), where n = len(rows), or all rows. The row of a
         NotPositiveDefiniteError counts among these n.
         """
-        ...
 
 
 @runtime_checkable
@@ -82,7 +74,6 @@ class HasDense(Protocol):
 
         Symmetric Grams only.
         """
-        ...
 
 
 @runtime_checkable

@@ -123,7 +123,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         packed = training_sequences(corpus, self.unlabeled)
         names, labels = feature_names(packed), label_names(packed)
         n, n_features, n_positions = len(labels), len(names), packed.n_positions
-        chains = Chains(packed.labels, packed.starts, np.ones(len(packed), np.int32))
+        chains = Chains(packed.labels, packed.starts, np.arange(len(packed)))
         indptr, indices, given = packed.features.indptr, packed.features.indices, packed.features.values
         features = TokenFeatures(indptr, indices, np.ones(len(indices)) if given is None else given)
         emissions = Emissions(
@@ -161,13 +161,13 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
             for block in range(layout.n_blocks):
                 rows, structures = layout.rows(block), layout.structures(block)
                 starts = layout.structure_starts[structures.start : structures.stop + 1] - rows.start
-                chains = Chains(codes[rows], starts, is_used[structures].astype(np.int32))
+                chains = Chains(codes[rows], starts, np.flatnonzero(is_used[structures]))
                 change = np.zeros((rows.stop - rows.start, n))
                 dual = DualWeights(weights[rows], lag[rows], sizes[rows], scores[rows], change)
                 tile = np.ascontiguousarray(gram.tile(block, block), np.float64)
                 wrong = dual_block(tile, chains, dual, transitions, decoder, visits)
                 mistakes[-1] += wrong
-                visits += int(is_used[structures].sum())
+                visits += len(chains.visited)
                 if wrong:
                     _push(gram, block, change, scores, sizes)
         total = int(self.rounds) * int(is_used.sum())

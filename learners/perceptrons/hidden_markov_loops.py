@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Ints
-from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.arrays import Codes, Floats, Indices, Offsets
 from gramline.learners.chains.viterbi import TIE, Decoder, decode_chain
 
 
 class Chains(NamedTuple):
-    """Labeled structures; those that are not used are passed over and are no visits."""
+    """Labeled structures, and those of them to visit, in order."""
 
     labels: Codes  # shape (n_positions,)
     starts: Offsets  # shape (n_structures + 1,)
-    is_used: Codes  # 0 or 1, shape (n_structures,)
+    visited: Indices  # numbers of structures
 
 
 class TokenFeatures(NamedTuple):
@@ -78,15 +78,13 @@ def primal_round(
     visits: int,
 ) -> int:
     """One round over all structures after `visits` visits; returns how many structures were decoded wrongly."""
-    labels, starts, is_used = chains
+    labels, starts, visited = chains
     indptr, indices, values = features
     weights, lag, sizes, scores = emissions
     guess = decoder.path
     n_labels = weights.shape[1]
     mistakes = 0
-    for structure in range(len(starts) - 1):
-        if not is_used[structure]:
-            continue
+    for structure in visited:
         first, last = starts[structure], starts[structure + 1]
         size = 0.0
         for k in range(first, last):
@@ -123,13 +121,11 @@ def dual_block(
 
     An update of position t reaches the scores of the whole block at once through column t of the diagonal `tile`.
     """
-    labels, starts, is_used = chains
+    labels, starts, visited = chains
     weights, lag, sizes, scores, change = dual
     guess = decoder.path
     mistakes = 0
-    for structure in range(len(starts) - 1):
-        if not is_used[structure]:
-            continue
+    for structure in visited:
         first, last = starts[structure], starts[structure + 1]
         size = 0.0
         for t in range(first, last):

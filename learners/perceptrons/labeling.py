@@ -133,8 +133,7 @@ class LabelingPerceptron(SharedPassLearner):
     def decision_scores(self, cross: GramOperator) -> Matrix:
         """S of every new position, shape (n_columns, n_labels), from the Gram between training rows and new columns."""
         prior = self._column_prior(cross)
-        scores: Matrix = cross.matmul(self._weights(cross), transpose=True) * prior
-        return scores
+        return np.asarray(cross.matmul(self._weights(cross), transpose=True) * prior)
 
     def predict(self, cross: GramOperator) -> list[list[str]]:
         """Labels of every new structure."""

@@ -45,13 +45,11 @@ class CompressedFeatures:
         """Right-hand sides per row of F, shape (N, k), as right-hand sides per group of rows."""
         sums = np.zeros((len(self.row_sizes), sides.shape[1]))
         np.add.at(sums, self.row_group, sides)
-        gathered: Floats = sums / np.sqrt(self.row_sizes)[:, None]
-        return gathered
+        return np.asarray(sums / np.sqrt(self.row_sizes)[:, None])
 
     def spread(self, weights: Floats) -> Floats:
         """Weights of the columns of F, shape (D, k), from those of the groups of columns."""
-        spread: Floats = (weights / np.sqrt(self.column_sizes)[:, None])[self.column_group]
-        return spread
+        return np.asarray((weights / np.sqrt(self.column_sizes)[:, None])[self.column_group])
 
 
 def _mixed(values: Floats) -> Keys:

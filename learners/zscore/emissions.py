@@ -131,8 +131,7 @@ def solve_symmetric(matrix: Floats, sides: Floats, ridge: float | Floats) -> Flo
         return np.zeros_like(sides)
     matrix[np.diag_indices(len(matrix))] += ridge
     if np.min(ridge) > 0:
-        solved: Floats = cho_solve(cho_factor(matrix, overwrite_a=True), sides)
-        return solved
+        return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), sides))
     values, vectors = eigh(matrix, overwrite_a=True)
     kept = values > max(RANK_ERROR, len(values)) * np.finfo(float).eps * max(values[-1], 0.0)
     basis = vectors[:, kept]
@@ -175,8 +174,7 @@ def _factorised(system: _Eliminated) -> Floats | None:
     column_rows = columns.T.tocsr()
 
     def apply(block: Floats) -> Floats:
-        product: Floats = np.asarray(column_rows @ (inverse @ (columns @ block))) / n + scales[:, None] ** 2 * block
-        return product
+        return np.asarray(np.asarray(column_rows @ (inverse @ (columns @ block))) / n + scales[:, None] ** 2 * block)
 
     solved = solve_refined(
         lambda dtype: overlaps(columns, explained, scales**2, dtype), apply, n * np.asarray(explained.T @ system.sides)
@@ -207,13 +205,11 @@ def _iterated(system: _Eliminated, stopping: StoppingRule) -> Floats:
     def unexplained(values: Floats) -> Floats:
         """M values: what the heads leave of position values."""
         weighted = inverse @ values
-        rest: Floats = weighted - explained @ (head_inverse @ np.asarray(head_rows @ weighted))
-        return rest
+        return np.asarray(weighted - explained @ (head_inverse @ np.asarray(head_rows @ weighted)))
 
     def apply(block: Floats) -> Floats:
         inner = tail_scales * block
-        product: Floats = tail_scales * (np.asarray(tail_rows @ unexplained(np.asarray(tail @ inner))) / n + inner)
-        return product
+        return np.asarray(tail_scales * (np.asarray(tail_rows @ unexplained(np.asarray(tail @ inner))) / n + inner))
 
     # The heads' equations hold exactly, so the residual of the tail is that of the whole system.
     (solution,) = block_conjugate_gradient(

@@ -44,7 +44,7 @@ class SampledMoments:
         emitted = np.asarray(self.features @ np.ascontiguousarray(block[:size]).reshape(-1, n * width))
         scores = np.zeros((len(self.statistics.starts) - 1, len(self.paths), width))
         transition = np.ascontiguousarray(block[size:]).reshape(n, n, width)
-        _score_paths(emitted.reshape(-1, n, width), transition, self.paths, self.statistics.starts, scores)
+        _follow(self.paths, self.statistics.starts, emitted.reshape(-1, n, width), transition, scores, False)
         scores -= scores.mean(axis=1, keepdims=True)
         scores /= len(self.paths)
         return self._gathered(scores, self.paths)
@@ -63,8 +63,7 @@ class SampledMoments:
                 scales * sides,
                 stopping=stopping,
             )
-        solved: Floats = scales * solution.trusted("the Z-score's sampled system")
-        return solved
+        return np.asarray(scales * solution.trusted("the Z-score's sampled system"))
 
     def _exact_diagonal(self) -> Floats:
         """The diagonal of the exact C*, near that of the sampled one, shape (D n + n^2,)."""
@@ -77,43 +76,35 @@ class SampledMoments:
         """sum of weight * phi(path): weights of shape (n_sequences, n_paths, width) to (D n + n^2, width)."""
         n, width = self.statistics.n_labels, weights.shape[2]
         counts, transition = np.zeros((paths.shape[1], n, width)), np.zeros((n, n, width))
-        _gather(weights, paths, self.statistics.starts, counts, transition)
+        _follow(paths, self.statistics.starts, counts, transition, np.ascontiguousarray(weights), True)
         emission = np.asarray(self.transposed @ counts.reshape(len(counts), n * width))
         return np.concatenate([emission.reshape(-1, width), transition.reshape(n * n, width)])
 
 
 @jit
-def _score_paths(emitted: Floats, transition: Floats, paths: Codes, starts: Offsets, scores: Floats) -> None:
-    """scores[sequence, path] += the path's score under every column of weights; the columns are the inner loop."""
-    width = emitted.shape[2]
+def _follow(
+    paths: Codes, starts: Offsets, emission: Floats, transition: Floats, of_paths: Floats, is_transposed: bool
+) -> None:
+    """of_paths[sequence, path] += emission[k, label] + transition[label before, label] for every step of the path.
+
+    Transposed: every step adds of_paths to those entries of `emission` and `transition` instead. The last axis, over
+    columns of weights, is that of the inner loop.
+    """
     for structure in range(len(starts) - 1):
         first, last = starts[structure], starts[structure + 1]
         for path in range(len(paths)):
-            total = scores[structure, path]
+            own = of_paths[structure, path]
             for k in range(first, last):
                 label = paths[path, k]
-                gained = emitted[k, label]
-                for column in range(width):
-                    total[column] += gained[column]
+                _add(own, emission[k, label], is_transposed)
                 if k > first:
-                    gained = transition[paths[path, k - 1], label]
-                    for column in range(width):
-                        total[column] += gained[column]
+                    _add(own, transition[paths[path, k - 1], label], is_transposed)
 
 
 @jit
-def _gather(weights: Floats, paths: Codes, starts: Offsets, counts: Floats, transition: Floats) -> None:
-    width = weights.shape[2]
-    for structure in range(len(starts) - 1):
-        first, last = starts[structure], starts[structure + 1]
-        for path in range(len(paths)):
-            weight = weights[structure, path]
-            for k in range(first, last):
-                label = paths[path, k]
-                target = counts[k, label]
-                for column in range(width):
-                    target[column] += weight[column]
-                if k > first:
-                    target = transition[paths[path, k - 1], label]
-                    for column in range(width):
-                        target[column] += weight[column]
+def _add(own: Floats, step: Floats, is_transposed: bool) -> None:
+    for column in range(len(own)):
+        if is_transposed:
+            step[column] += own[column]
+        else:
+            own[column] += step[column]

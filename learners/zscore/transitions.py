@@ -64,15 +64,13 @@ class Reduced:
     @property
     def transition(self) -> Floats:
         n = len(self.rows)
-        transition: Floats = self.rows[:, None] / n + self.columns[None, :] / n + self.interaction
-        return transition
+        return np.asarray(self.rows[:, None] / n + self.columns[None, :] / n + self.interaction)
 
     def combined(self, solved: Floats) -> Floats:
         """Weights from the solutions for [Yc | s_in | s_out], shape (size, n + 2) -> (size, n)."""
         n = len(self.rows)
         corrections = np.stack([self.columns, self.rows]) / n**2
-        weights: Floats = solved[:, :n] - solved[:, n:] @ corrections
-        return weights
+        return np.asarray(solved[:, :n] - solved[:, n:] @ corrections)
 
     def solution(self, solved: Floats, scored: Floats) -> ChainSolution:
         """The whole solution from those for [Yc | s_in | s_out] and their training scores."""
