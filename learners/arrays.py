@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramline.kernels.packing import Floats as Floats
+from gramline.kernels.packing import Offsets as Offsets
+
 Matrix = NDArray[np.float64]  # shape (n_rows, n_columns)
 Indices = NDArray[np.int64]
 Counts = NDArray[np.int64]
-Offsets = NDArray[np.int64]
 Codes = NDArray[np.int32]  # labels of chains, as packed corpora have them
 WideCodes = NDArray[np.int64]  # labels of positions, -1 where missing
 Mask = NDArray[np.bool_]

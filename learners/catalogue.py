@@ -28,12 +28,7 @@ def find_learner(name: str) -> type[Learner]:
         advice = did_you_mean(name, LEARNERS)
         raise LearnerParameterError(f"there is no learner called {name!r}", advice=advice, key="name")
     module, _, attribute = LEARNERS[name].partition(":")
-    try:
-        learner: type[Learner] = getattr(import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise LearnerParameterError(f"the learner {name!r} is not part of this version") from None
+    learner: type[Learner] = getattr(import_module(module), attribute)
     return learner
 
 

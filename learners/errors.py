@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
+from typing import Self
 
 from gramline.kernels.errors import LocatedError
 
@@ -37,6 +39,18 @@ class LearnerParameterError(LearnerError):
 
 class NotFittedError(LearnerError, AttributeError):
     """`predict` before `fit`."""
+
+
+class Outcome(Enum):
+    """How an iteration ended: a member is a word and the advice that goes with it, and is found by its word."""
+
+    advice: str
+
+    def __new__(cls, word: str, advice: str = "") -> Self:
+        member = object.__new__(cls)
+        member._value_ = word
+        member.advice = advice
+        return member
 
 
 class ConvergenceError(LearnerError, RuntimeError):

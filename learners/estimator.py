@@ -7,7 +7,6 @@ scikit-learn itself is not needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass, replace
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -15,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.parameters import checked, refuse_unknown
+from gramline.kernels.parameters import Record, checked, refuse_unknown
 from gramline.learners.arrays import Indices
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 
@@ -47,24 +46,18 @@ class Estimator:
         params: dict[str, Any] = {}
         for key in self._parameters():
             value = params[key] = getattr(self, key)
-            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+            if deep and isinstance(value, Estimator | Record):
                 params |= {f"{key}__{inner}": item for inner, item in value.get_params(deep=True).items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments in place; outer__inner reaches into nested objects."""
-        nested: dict[str, dict[str, Any]] = {}
-        for key, value in params.items():
-            outer, _, inner = key.partition("__")
-            refuse_unknown(
-                [outer], self._parameters(), LearnerParameterError, f"{type(self).__name__} has no parameter"
-            )
-            if inner:
-                nested.setdefault(outer, {})[inner] = value
-            else:
-                setattr(self, key, value)
-        for outer, inner_params in nested.items():
-            setattr(self, outer, _with_params(getattr(self, outer), inner_params, f"{type(self).__name__}.{outer}"))
+        kind, (own, nested) = type(self).__name__, _by_level(params)
+        refuse_unknown([*own, *nested], self._parameters(), LearnerParameterError, f"{kind} has no parameter")
+        for key, value in own.items():
+            setattr(self, key, value)
+        for key, inner in nested.items():
+            setattr(self, key, _with_params(getattr(self, key), inner, f"{kind}.{key}"))
         return self
 
     def check_parameters(self) -> None:
@@ -105,6 +98,11 @@ class Estimator:
     def fitted(self) -> dict[str, Any]:
         """Fitted attributes by name."""
         return {key: value for key, value in vars(self).items() if key.endswith("_") and not key.startswith("_")}
+
+    def forget(self) -> None:
+        """Drop all that an earlier training left."""
+        for key in self.fitted():
+            delattr(self, key)
 
     def require_fitted(self) -> None:
         if not self.fitted():
@@ -189,23 +187,31 @@ class Learner(Estimator):
 
 def _with_params(value: Any, params: dict[str, Any], where: str) -> Any:
     """`value` with other parameters; a frozen record is replaced by a new one."""
-    if hasattr(value, "set_params"):
+    if isinstance(value, Estimator):
         return value.set_params(**params)
-    if not is_dataclass(value) or isinstance(value, type):
+    if not isinstance(value, Record):
         raise LearnerParameterError(f"{where} is {value!r}, which has no parameters of its own", key=where)
-    flat: dict[str, Any] = {}
-    deeper: dict[str, dict[str, Any]] = {}
-    for key, item in params.items():
+    (own, nested), before = _by_level(params), value.get_params()
+    for key in (*own, *nested):
+        if key not in before:
+            raise LearnerParameterError(f"{where} has no parameter {key!r}", key=key)
+    changed = before | own
+    for key, inner in nested.items():
+        changed[key] = _with_params(changed[key], inner, f"{where}.{key}")
+    return value.from_params(changed)
+
+
+def _by_level(params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """(own parameters, parameters of nested objects by the own one that holds them), from outer__inner."""
+    own: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for key, value in params.items():
         outer, _, inner = key.partition("__")
-        if not hasattr(value, outer):
-            raise LearnerParameterError(f"{where} has no parameter {outer!r}", key=outer)
         if inner:
-            deeper.setdefault(outer, {})[inner] = item
+            nested.setdefault(outer, {})[inner] = value
         else:
-            flat[outer] = item
-    for outer, inner_params in deeper.items():
-        flat[outer] = _with_params(flat.get(outer, getattr(value, outer)), inner_params, f"{where}.{outer}")
-    return replace(value, **flat)
+            own[key] = value
+    return own, nested
 
 
 def _same(value: Any, default: Any) -> bool:

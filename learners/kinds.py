@@ -16,7 +16,7 @@ from gramline.learners.labels import Labels
 from gramline.learners.operators.operator import GramOperator
 
 Groups = Sequence[int] | Sequence[Sequence[int]]  # group sizes in order, or the rows of each group
-Progress = Callable[[int, int], None]  # called after every round with its number, from 1, and its mistakes
+RoundProgress = Callable[[int, int], None]  # called after every round with its number, from 1, and its mistakes
 
 
 class GramLearner(Learner):
@@ -46,7 +46,7 @@ class SharedPassLearner(GramLearner):
         gram: GramOperator,
         label_sets: Sequence[Labels],
         *,
-        progress: Progress | None = None,
+        progress: RoundProgress | None = None,
     ) -> list[list[list[str]]]:
         """Fit every learner, all of this class, on its own labels; every tile is read once for all of them.
 

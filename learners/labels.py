@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from gramline.learners.estimator import is_listed
 from gramline.learners.operators.operator import GramOperator
 
 Labels = Iterable[Sequence[str | None] | None]  # one sequence per structure
+Name = TypeVar("Name", str, str | None)
 
 
 def encode_labels(gram: GramOperator, labels: Labels) -> tuple[WideCodes, tuple[str, ...]]:
@@ -45,7 +46,7 @@ def encode_labels(gram: GramOperator, labels: Labels) -> tuple[WideCodes, tuple[
     return np.array([code_of[label] for structure in structures for label in structure], np.int64), names
 
 
-def decode_labels(codes: NDArray[np.integer], names: Sequence[str], lengths: NDArray[np.integer]) -> list[list[str]]:
+def decode_labels(codes: NDArray[np.integer], names: Sequence[Name], lengths: NDArray[np.integer]) -> list[list[Name]]:
     """One list of names per structure from one code per row."""
     flat = [names[code] for code in codes]
     return [flat[first:last] for first, last in pairwise(offsets_from_lengths(lengths).tolist())]

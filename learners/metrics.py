@@ -188,10 +188,8 @@ def _span_scores(pairs: list[list[tuple[str | None, str]]], dummy: str | None) -
 
 
 def _total(scores: Iterable[Score]) -> Score:
-    items = list(scores)
-    return Score(
-        sum(item.gold for item in items), sum(item.predicted for item in items), sum(item.correct for item in items)
-    )
+    counts = [(score.gold, score.predicted, score.correct) for score in scores]
+    return Score(*map(sum, zip((0, 0, 0), *counts, strict=True)))
 
 
 def _paired(gold: Labels, predicted: Labels) -> list[list[tuple[str | None, str]]]:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Codes, Mask, Offsets
+from gramline.learners.arrays import Codes, Floats, Indices, Mask, Offsets
 from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.estimator import Unlabeled
+
+
+class SparseRows(NamedTuple):
+    """A sparse matrix as a compiled loop takes it: row k has the entries starts[k]:starts[k + 1]."""
+
+    starts: Offsets
+    columns: Indices
+    values: Floats
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> SparseRows:
+        return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
 
 
 def packed_sequences(corpus: Packable | Packed) -> Packed:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import erfc
@@ -23,6 +22,14 @@ from gramline.learners.token_features import label_names, packed_sequences
 Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads
 
 
+class ChainScores(NamedTuple):
+    """What positions add to the score of a path."""
+
+    emission: Floats  # S, shape (n_positions, n_labels)
+    starts: Offsets  # of the structures
+    sizes: Floats | None = None  # of the numbers summed into each row of S; None: only equal scores tie
+
+
 class ChainLabeler(Learner):
     """score(x, y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]; predicts the best path."""
 
@@ -32,27 +39,22 @@ class ChainLabeler(Learner):
     label_names_: tuple[str, ...]
 
     @abstractmethod
-    def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
-        """S, shape (n_positions, n_labels), and the starts of the structures."""
-
-    def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats | None, Offsets]:
-        """S, how large the numbers were that were summed into each row of it (None: only equal scores tie), starts."""
-        scores, starts = self._emissions(evidence)
-        return scores, None, starts
+    def _scores(self, evidence: Evidence) -> ChainScores:
+        """The scores of all positions."""
 
     def decision_scores(self, evidence: Evidence) -> Floats:
         """Emission scores S of every position, shape (n_positions, n_labels)."""
-        return self._emissions(evidence)[0]
+        return self._scores(evidence).emission
 
     def predict(self, evidence: Evidence) -> list[list[str]]:
         """The best label path of every structure; the lowest label wins a tie."""
-        scores, sizes, starts = self._sized_emissions(evidence)
+        scores, starts, sizes = self._scores(evidence)
         path, _ = viterbi(scores, self.transition_, starts, sizes)
         return decode_labels(path, self.label_names_, np.diff(starts))
 
     def score_paths(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
         """Scores of the given label paths (those the corpus carries when none are given), shape (n_structures,)."""
-        scores, starts = self._emissions(evidence)
+        scores, starts, _ = self._scores(evidence)
         return path_scores(scores, self.transition_, starts, self._codes(evidence, labels, starts))
 
     def z_scores(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
@@ -60,7 +62,7 @@ class ChainLabeler(Learner):
 
         0 where all paths score the same.
         """
-        scores, starts = self._emissions(evidence)
+        scores, starts, _ = self._scores(evidence)
         reached = path_scores(scores, self.transition_, starts, self._codes(evidence, labels, starts))
         mean, variance = path_moments(scores, self.transition_, starts)
         # a variance of rounding size is a constant score
@@ -93,14 +95,12 @@ class ChainLabeler(Learner):
 
 
 def _own_labels(packed: Packed) -> list[list[str | None]]:
-    names: list[str | None] = [*label_names(packed), None]  # the last one is what MISSING = -1 picks
-    assert MISSING == -1
-    flat = [names[code] for code in packed.labels]
-    bounds = packed.starts.tolist()
-    return [flat[first:last] for first, last in pairwise(bounds)]
+    assert MISSING == -1  # which picks the last name
+    names: list[str | None] = [*label_names(packed), None]
+    return decode_labels(packed.labels, names, packed.lengths)
 
 
-def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -> tuple[Floats, Offsets]:
-    """G(train, new)^T @ weights, shape (n_columns, n_labels), and the starts of the new structures."""
+def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -> ChainScores:
+    """G(train, new)^T @ weights, for as many columns as weights has."""
     check_cross(cross, len(weights), names)
-    return cross.matmul(weights, transpose=True), cross.layout.cols.structure_starts
+    return ChainScores(cross.matmul(weights, transpose=True), cross.layout.cols.structure_starts)

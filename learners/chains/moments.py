@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gramline.learners.arrays import Codes, Floats, Mask, Offsets
-from gramline.learners.chains.viterbi import structure_sums
+from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.chains.viterbi import follows, structure_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +58,6 @@ class ChainStatistics:
         sides[:, -2] = self.is_in
         sides[:, -1] = self.is_out
         return sides
-
-
-def follows(starts: Offsets) -> Mask:
-    """True where a position has a predecessor in its sequence, shape (N,)."""
-    inner = np.ones(int(starts[-1]), bool)
-    inner[starts[:-1][np.diff(starts) > 0]] = False
-    return inner
 
 
 def path_moments(scores: Floats, transition: Floats, starts: Offsets) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramline.kernels._jit import jit
-from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.arrays import Codes, Floats, Mask, Offsets
 
 TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
 
@@ -171,11 +171,15 @@ def best_others(scores: Floats, transition: Floats, starts: Offsets, given: Code
 def path_scores(scores: Floats, transition: Floats, starts: Offsets, path: Codes) -> Floats:
     """Score of the given path of every structure, shape (n_structures,)."""
     gained = scores[np.arange(len(scores)), path].astype(np.float64)
-    if len(gained) > 1:
-        follows = np.ones(len(gained), bool)
-        follows[starts[:-1][starts[:-1] < len(gained)]] = False
-        gained[1:] += np.where(follows[1:], transition[path[:-1], path[1:]], 0.0)
+    gained[1:] += np.where(follows(starts)[1:], transition[path[:-1], path[1:]], 0.0)
     return structure_sums(gained, starts)
+
+
+def follows(starts: Offsets) -> Mask:
+    """True where a position has a predecessor in its structure, shape (n,)."""
+    inner = np.ones(int(starts[-1]), bool)
+    inner[starts[:-1][np.diff(starts) > 0]] = False
+    return inner
 
 
 def structure_sums(values: Floats, starts: Offsets) -> Floats:

@@ -30,12 +30,13 @@ from gramline.learners.gaussian_process.low_rank import (
     low_rank_covariance,
 )
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
-from gramline.learners.gaussian_process.parameters import Offsets, Stopping, named_offsets
+from gramline.learners.gaussian_process.parameters import Neighbours, named_offsets
 from gramline.learners.gaussian_process.prediction import Couplings, Moments, Refinement, refine
 from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch, require_tunable
 from gramline.learners.gaussian_process.state import FittedLabeler, LastMoments
 from gramline.learners.gaussian_process.training import SweepProgress, Training, maximise
 from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 
 
@@ -82,7 +83,7 @@ class GaussianProcessLabeler(FittedLabeler):
 
     def __init__(
         self,
-        offsets: Offsets = (-1, 1),
+        offsets: Neighbours = (-1, 1),
         bound: Annotated[
             Literal["expected", "jensen"],
             'the published one; `"expected"` takes the expectation itself and is often better',
@@ -163,7 +164,7 @@ class GaussianProcessLabeler(FittedLabeler):
             covariance = exact if self.rank is None else low_rank_covariance(exact, int(self.rank))
             scales = np.full(len(names), float(self.scale))
             inference = Inference(covariance, tokens, weights, scales, self._normalizer())
-            training = maximise(inference, Stopping(self.max_sweeps, self.tolerance), search, kernel, progress)
+            training = maximise(inference, StoppingRule(self.tolerance, self.max_sweeps), search, kernel, progress)
             if isinstance(covariance, LowRankCovariance):
                 self.approximation_report_ = approximation_report(exact, covariance, inference)
         except NotPositiveDefiniteError as error:
@@ -239,7 +240,7 @@ class GaussianProcessLabeler(FittedLabeler):
     def _refined(self, cross: GramOperator) -> Refinement:
         moments = self.local_moments(cross)
         couplings = Couplings(named_offsets(self.offsets), self.coupling_mean_, self.coupling_variance_)
-        stopping = Stopping(self.max_refinements, self.refinement_tolerance)
+        stopping = StoppingRule(self.refinement_tolerance, self.max_refinements)
         result = refine(moments, couplings, cross.layout.cols.lengths, self._normalizer(), stopping)
         self.prediction_report_ = {
             "converged": result.converged,

@@ -74,9 +74,7 @@ class LabeledTokens:
     @cached_property
     def own_labels(self) -> Matrix:
         """[y_t = j], shape (n_tokens, n_labels)."""
-        indicator = np.zeros((len(self.labels), self.n_labels))
-        indicator[np.arange(len(self.labels)), self.labels] = 1.0
-        return indicator
+        return np.eye(self.n_labels)[self.labels]
 
     @cached_property
     def _membership(self) -> csr_array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Annotated, Any
 
@@ -43,19 +42,11 @@ class NeighbourOffsets(Kind):
         return {"anyOf": [numbers, {"enum": list(NAMED_OFFSETS)}]}
 
 
-Offsets = Annotated[
+Neighbours = Annotated[
     Sequence[int] | str,
     NeighbourOffsets(),
     'neighbours that a label depends on (`--set offsets=[-1]`); `"GPSL1"`, `"GPSL2"`, `"GPSL4"` name the usual ones',
 ]
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """When an iteration ends: after `max_steps`, or after a step that changes at most `tolerance`."""
-
-    max_steps: int
-    tolerance: float
 
 
 def named_offsets(offsets: Sequence[int] | str) -> tuple[int, ...]:

@@ -17,8 +17,8 @@ from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.gaussian_process.covariance import ExactCovariance, row_blocks
 from gramline.learners.gaussian_process.likelihood import neighbours
 from gramline.learners.gaussian_process.normalizer import Normalizer
-from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.linear_algebra.cholesky import Factor
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
 from gramline.learners.operators.operator import GramOperator
 
@@ -98,7 +98,7 @@ class Couplings:
 
 
 def refine(
-    moments: Moments, couplings: Couplings, lengths: Indices, normalizer: Normalizer, stopping: Stopping
+    moments: Moments, couplings: Couplings, lengths: Indices, normalizer: Normalizer, stopping: StoppingRule
 ) -> Refinement:
     """Refined normalised scores of all structures; strong couplings may cycle, hence the cap.
 
@@ -112,7 +112,7 @@ def refine(
     probabilities = normalizer.slopes(means, variances).probabilities
     change = np.where(np.asarray(lengths) > 0, np.inf, 0.0)  # of every structure, in its last sweep
     iterations = 0
-    while (change > tolerance).any() and iterations < stopping.max_steps:
+    while (change > tolerance).any() and iterations < stopping.max_iterations:
         fresh_means, fresh_variances = means.copy(), variances.copy()
         for (here, there), mean, variance in zip(places, couplings.mean, couplings.variance, strict=True):
             fresh_means[here] += probabilities[there] @ mean

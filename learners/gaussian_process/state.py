@@ -63,9 +63,7 @@ class FittedLabeler(GramLearner):
     _last: LastMoments | None
 
     def forget(self) -> None:
-        """Drop all that an earlier training left."""
-        for key in self.fitted():
-            delattr(self, key)
+        super().forget()
         self._gram, self._gram_rows, self._factors, self._last = None, np.arange(0), {}, None
 
     @property

@@ -10,9 +10,9 @@ import numpy as np
 from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.means import update_means
-from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch
 from gramline.learners.linear_algebra.cholesky import not_positive_definite
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 
 SweepProgress = Callable[[int, float], None]  # called after every sweep with its number, from 1, and the bound
 
@@ -33,7 +33,7 @@ class Training:
 
 def maximise(
     inference: Inference,
-    stopping: Stopping,
+    stopping: StoppingRule,
     search: ScaleSearch | None = None,
     kernel: KernelSearch | None = None,
     progress: SweepProgress | None = None,
@@ -49,7 +49,7 @@ def maximise(
     if search is not None:
         _find_scale(inference, tolerance)
     training = Training([inference.elbo()])
-    while training.sweeps < stopping.max_steps and not training.converged:
+    while training.sweeps < stopping.max_iterations and not training.converged:
         training.sweeps += 1
         before = training.trace[-1]
         # The first sweep starts from evenly spread labels, which say nothing about the scale.

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, qr, solve_triangular
 
 from gramline.learners.arrays import Matrix
-from gramline.learners.errors import ConvergenceError
+from gramline.learners.errors import ConvergenceError, Outcome
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 
 DEPENDENT = 1e-13  # a direction this much smaller than the largest of its block is rounding
@@ -31,27 +30,21 @@ WELL_CONDITIONED = 0.03  # and one like this loses next to nothing by it
 SLACK = 10.0  # a true residual up to this many tolerances still counts as converged
 
 
-class Status(Enum):
-    """How an iterative solve ended, each with advice."""
+class Status(Outcome):
+    """How an iterative solve ended."""
 
-    CONVERGED = "converged"
-    MAX_ITERATIONS = "max_iterations"
-    NOT_POSITIVE_DEFINITE = "not_positive_definite"
-    STAGNATED = "stagnated"
-
-    @property
-    def advice(self) -> str:
-        return _ADVICE[self]
-
-
-_ADVICE = {
-    Status.CONVERGED: "nothing to do",
-    Status.MAX_ITERATIONS: "raise max_iterations, the ridge or the tolerance",
-    Status.NOT_POSITIVE_DEFINITE: "the matrix has a direction of negative size: check that the kernel is positive "
-    "semidefinite, or raise the ridge above its most negative eigenvalue",
-    Status.STAGNATED: "rounding stops the solve short of the tolerance: raise the ridge or the tolerance, "
-    "or store the Gram in float64",
-}
+    CONVERGED = "converged", "nothing to do"
+    MAX_ITERATIONS = "max_iterations", "raise max_iterations, the ridge or the tolerance"
+    NOT_POSITIVE_DEFINITE = (
+        "not_positive_definite",
+        "the matrix has a direction of negative size: check that the kernel is positive semidefinite, or raise the "
+        "ridge above its most negative eigenvalue",
+    )
+    STAGNATED = (
+        "stagnated",
+        "rounding stops the solve short of the tolerance: raise the ridge or the tolerance, or store the Gram in "
+        "float64",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +81,10 @@ def require_converged(status: Status, iterations: int, worst: float, what: str) 
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """A system is solved when no column's residual exceeds `tolerance` times the norm of its right-hand side."""
+    """An iteration ends after `max_iterations`, or as soon as its measure of what is left is at most `tolerance`.
+
+    A system is solved when no column's residual exceeds `tolerance` times the norm of its right-hand side.
+    """
 
     tolerance: float = 1e-8
     max_iterations: int = 1000

@@ -25,12 +25,8 @@ class ComputedGram:
         self._kernel = kernel
         self._rows = rows
         self._cols = rows if cols is None else cols
-        layout = BlockLayout.of(kernel.row_lengths(rows), block_rows)
-        self.layout = (
-            GramLayout.symmetric(layout)
-            if cols is None
-            else GramLayout.rectangular(layout, BlockLayout.of(kernel.row_lengths(cols), block_rows))
-        )
+        other_lengths = None if cols is None else kernel.row_lengths(cols)
+        self.layout = GramLayout.of(kernel.row_lengths(rows), other_lengths, block_rows)
         self.label_names = rows.vocabulary.labels or None
         self.row_prior = rows.prior
         self.col_prior = self._cols.prior
@@ -68,8 +64,7 @@ class ComputedGram:
         return select_rows(self.layout, lambda keys: ((key, self.tile(*key)) for key in keys), rows, cols)
 
     def diagonal(self) -> Matrix:
-        if not self.layout.is_symmetric:
-            raise LearnerError("a rectangular Gram matrix has no diagonal")
+        self.layout.require_symmetric("a diagonal")
         return self._kernel.diagonal(self._rows)
 
     @property
@@ -78,8 +73,7 @@ class ComputedGram:
 
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None) -> Factor:
         """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale); computes the whole matrix."""
-        if not self.layout.is_symmetric:
-            raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
+        self.layout.require_symmetric("a Cholesky factor")
         return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
 
     def dense(self, rows: Indices) -> Tile:

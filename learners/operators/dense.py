@@ -16,7 +16,7 @@ from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
-from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.learners.operators.layout import GramLayout
 
 
 class DenseGram:
@@ -59,12 +59,7 @@ class DenseGram:
         block_rows: int | None = None,
     ) -> None:
         self.matrix = np.asarray(matrix)
-        rows = BlockLayout.of(lengths, block_rows)
-        self.layout = (
-            GramLayout.symmetric(rows)
-            if other_lengths is None
-            else GramLayout.rectangular(rows, BlockLayout.of(other_lengths, block_rows))
-        )
+        self.layout = GramLayout.of(lengths, other_lengths, block_rows)
         if self.matrix.shape != self.layout.shape:
             raise LearnerError(
                 f"the matrix has shape {self.matrix.shape}, but the lengths add up to {self.layout.shape}"
@@ -148,8 +143,7 @@ class DenseGram:
         return self.diagonal() if self.layout.is_symmetric else self._col_diagonal
 
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None) -> Factor:
-        if not self.layout.is_symmetric:
-            raise LearnerError(f"only a square Gram matrix has a Cholesky factor, this one is {self.shape}")
+        self.layout.require_symmetric("a Cholesky factor")
         return cholesky(self.matrix, scale, shift, rows)
 
 

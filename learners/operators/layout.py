@@ -103,6 +103,16 @@ class GramLayout:
     is_symmetric: bool
 
     @classmethod
+    def of(cls, lengths: ArrayLike, other_lengths: ArrayLike | None, block_rows: int | None) -> GramLayout:
+        """Symmetric unless `other_lengths` are given, those of the columns."""
+        rows = BlockLayout.of(lengths, block_rows)
+        return (
+            cls.symmetric(rows)
+            if other_lengths is None
+            else cls(rows, BlockLayout.of(other_lengths, block_rows), False)
+        )
+
+    @classmethod
     def symmetric(cls, rows: BlockLayout) -> GramLayout:
         return cls(rows, rows, True)
 
@@ -113,6 +123,11 @@ class GramLayout:
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows.n_rows, self.cols.n_rows
+
+    def require_symmetric(self, what: str) -> None:
+        """Refuse a matrix between two corpora, which has no such thing as `what`."""
+        if not self.is_symmetric:
+            raise LayoutError(f"only a symmetric Gram matrix has {what}, this one is {self.shape} between two corpora")
 
     def tiles(self) -> Iterator[tuple[int, int]]:
         """Stored block pairs in row order."""

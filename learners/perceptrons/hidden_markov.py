@@ -12,8 +12,8 @@ import numpy as np
 
 from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.parameters import Boolean, Whole
-from gramline.learners.arrays import Floats, Offsets
-from gramline.learners.chains.labeler import ChainLabeler, Evidence, cross_scores
+from gramline.learners.arrays import Floats
+from gramline.learners.chains.labeler import ChainLabeler, ChainScores, Evidence, cross_scores
 from gramline.learners.chains.viterbi import Decoder, magnitude_probe
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Unlabeled
@@ -24,12 +24,13 @@ from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
     DualWeights,
     Emissions,
-    TokenFeatures,
     Transitions,
     dual_block,
     primal_round,
 )
 from gramline.learners.token_features import (
+    SparseRows,
+    feature_matrix,
     feature_names,
     known_features,
     label_names,
@@ -106,8 +107,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
         self.check_parameters()
         self._check_form(evidence)
-        for key in self.fitted():
-            delattr(self, key)
+        self.forget()
         gathered: Any = evidence
         if self.dual:
             if labels is None:
@@ -124,8 +124,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         names, labels = feature_names(packed), label_names(packed)
         n, n_features, n_positions = len(labels), len(names), packed.n_positions
         chains = Chains(packed.labels, packed.starts, np.arange(len(packed)))
-        indptr, indices, given = packed.features.indptr, packed.features.indices, packed.features.values
-        features = TokenFeatures(indptr, indices, np.ones(len(indices)) if given is None else given)
+        features = SparseRows.of(feature_matrix(packed, n_features))
         emissions = Emissions(
             weights=np.zeros((n_features, n)),
             lag=np.zeros((n_features, n)),
@@ -183,21 +182,17 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         """
         return (visits * weights - lag) / visits if self.average else weights
 
-    def _emissions(self, evidence: Evidence) -> tuple[Floats, Offsets]:
-        scores, _, starts = self._sized_emissions(evidence)
-        return scores, starts
-
-    def _sized_emissions(self, evidence: Evidence) -> tuple[Floats, Floats, Offsets]:
+    def _scores(self, evidence: Evidence) -> ChainScores:
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:
             columns = np.column_stack([self.dual_, magnitude_probe(np.abs(self.dual_).max(axis=1))])
-            sums, starts = cross_scores(evidence, columns, self.label_names_)
-            return sums[:, :-1], np.abs(sums).max(axis=1), starts
+            sums, starts, _ = cross_scores(evidence, columns, self.label_names_)
+            return ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1))
         packed = packed_sequences(evidence)
         features = known_features(packed, self.feature_names_)
         sizes = abs(features) @ np.abs(self.emission_).max(axis=0)
-        return np.asarray(features @ self.emission_.T), np.asarray(sizes), packed.starts
+        return ChainScores(np.asarray(features @ self.emission_.T), packed.starts, np.asarray(sizes))
 
     def _check_form(self, evidence: Evidence) -> None:
         if is_operator(evidence) != self.dual:

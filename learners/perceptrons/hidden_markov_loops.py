@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gramline.kernels._jit import jit
-from gramline.kernels.packing import Ints
 from gramline.learners.arrays import Codes, Floats, Indices, Offsets
 from gramline.learners.chains.viterbi import TIE, Decoder, decode_chain
+from gramline.learners.token_features import SparseRows
 
 
 class Chains(NamedTuple):
@@ -19,14 +19,6 @@ class Chains(NamedTuple):
     labels: Codes  # shape (n_positions,)
     starts: Offsets  # shape (n_structures + 1,)
     visited: Indices  # numbers of structures
-
-
-class TokenFeatures(NamedTuple):
-    """The features of every position, in compressed rows."""
-
-    indptr: Offsets
-    indices: Ints
-    values: Floats
 
 
 class Transitions(NamedTuple):
@@ -71,7 +63,7 @@ def update_transitions(
 @jit
 def primal_round(
     chains: Chains,
-    features: TokenFeatures,
+    features: SparseRows,
     emissions: Emissions,
     transitions: Transitions,
     decoder: Decoder,
@@ -79,7 +71,7 @@ def primal_round(
 ) -> int:
     """One round over all structures after `visits` visits; returns how many structures were decoded wrongly."""
     labels, starts, visited = chains
-    indptr, indices, values = features
+    row_starts, columns, values = features
     weights, lag, sizes, scores = emissions
     guess = decoder.path
     n_labels = weights.shape[1]
@@ -89,9 +81,9 @@ def primal_round(
         size = 0.0
         for k in range(first, last):
             scores[k] = 0.0
-            for entry in range(indptr[k], indptr[k + 1]):
-                row, value = weights[indices[entry]], values[entry]
-                size += abs(value) * sizes[indices[entry]]
+            for entry in range(row_starts[k], row_starts[k + 1]):
+                row, value = weights[columns[entry]], values[entry]
+                size += abs(value) * sizes[columns[entry]]
                 for label in range(n_labels):
                     scores[k, label] += value * row[label]
         decode_chain(scores, transitions.weights, TIE * size, first, last, decoder)
@@ -99,8 +91,8 @@ def primal_round(
         for k in range(first, last):
             if guess[k] != labels[k]:
                 is_wrong = True
-                for entry in range(indptr[k], indptr[k + 1]):
-                    feature, value = indices[entry], values[entry]
+                for entry in range(row_starts[k], row_starts[k + 1]):
+                    feature, value = columns[entry], values[entry]
                     weights[feature, labels[k]] += value
                     lag[feature, labels[k]] += visits * value
                     weights[feature, guess[k]] -= value

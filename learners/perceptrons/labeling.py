@@ -16,7 +16,7 @@ import numpy as np
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Mask, Matrix
 from gramline.learners.chains.viterbi import TIE, magnitude_probe
-from gramline.learners.kinds import Progress, SharedPassLearner
+from gramline.learners.kinds import RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 from gramline.learners.perceptrons.labeling_training import RoundState, run_round
@@ -83,7 +83,7 @@ class LabelingPerceptron(SharedPassLearner):
         self.average = average
         self.early_stop = early_stop
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: Progress | None = None) -> Self:
+    def fit(self, gram: GramOperator, labels: Labels, *, progress: RoundProgress | None = None) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
         _train([self], gram, [labels], progress)
         return self
@@ -95,7 +95,7 @@ class LabelingPerceptron(SharedPassLearner):
         gram: GramOperator,
         label_sets: Sequence[Labels],
         *,
-        progress: Progress | None = None,
+        progress: RoundProgress | None = None,
     ) -> list[list[list[str]]]:
         """Fit every learner on its own labels; see `SharedPassLearner.fit_many`.
 
@@ -201,7 +201,7 @@ def _train(
     learners: Sequence[LabelingPerceptron],
     gram: GramOperator,
     label_sets: Sequence[Labels],
-    progress: Progress | None,
+    progress: RoundProgress | None,
 ) -> None:
     """Rounds over the tiles until every learner has stopped."""
     problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}

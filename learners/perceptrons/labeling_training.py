@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,8 +52,8 @@ class RoundState:
         """Mean of A after each visit of `rounds` rounds; rounds not run for lack of mistakes count as well."""
         return self.weights.alpha - self.weights.lag / (rounds * self.n_visits)
 
-    def visit_block(self, rows: slice, tile: Tile) -> tuple[Indices, Matrix]:
-        """The sequential pass inside the diagonal tile: (mistaken positions, their rows of delta(W ky))."""
+    def visit_block(self, rows: slice, tile: Tile) -> _Update:
+        """The sequential pass inside the diagonal tile."""
         n, n_labels = len(tile), len(self.weights.sums)
         gold, prior, label_kernel = self.given
         sums, magnitudes, alpha, lag = self.weights
@@ -61,7 +62,7 @@ class RoundState:
         self.visit = visit_block(tile, Given(gold[rows], prior[rows], label_kernel), own, mistakes, self.visit)
         sums[:, rows] = own.sums
         wrong = np.flatnonzero(mistakes.is_wrong)
-        return wrong, mistakes.change[wrong]
+        return _Update(self, wrong, mistakes.change[wrong])
 
     def check(self) -> None:
         is_finite = np.isfinite(self.weights.magnitudes)
@@ -79,55 +80,47 @@ def run_round(gram: GramOperator, problems: Sequence[RoundState]) -> list[int]:
     with one_blas_thread():
         for block in range(layout.n_blocks):
             tile = np.ascontiguousarray(gram.tile(block, block))
-            updates = _Updates(layout.rows(block))
-            for number, problem in enumerate(problems):
-                wrong, change = problem.visit_block(updates.rows, tile)
-                mistakes[number] += len(wrong)
-                if len(wrong):
-                    updates.add(problem, wrong, change)
-            if updates.problems:
-                updates.push(gram, block)
+            updates = [problem.visit_block(layout.rows(block), tile) for problem in problems]
+            for number, update in enumerate(updates):
+                mistakes[number] += len(update.wrong)
+            _push(gram, block, [update for update in updates if len(update.wrong)])
     for problem in problems:
         problem.check()
     return mistakes
 
 
-class _Updates:
-    """What the visits to one block changed, of all problems, stacked for one matrix product per tile."""
+class _Update(NamedTuple):
+    """What a visit to a block changed of one problem."""
 
-    def __init__(self, rows: slice) -> None:
-        self.rows = rows
-        self.problems: list[RoundState] = []
-        self._wrong: list[Indices] = []
-        self._change: list[Matrix] = []
+    problem: RoundState
+    wrong: Indices  # mistaken positions
+    change: Matrix  # their rows of delta(W ky), shape (n_wrong, n_labels)
 
-    def add(self, problem: RoundState, wrong: Indices, change: Matrix) -> None:
-        self.problems.append(problem)
-        self._wrong.append(wrong)
-        self._change.append(change)
 
-    def push(self, gram: GramOperator, block: int) -> None:
-        """Bring the updates of one block to the rows of all others."""
-        layout = gram.layout.rows
-        wrong = self._wrong[0] if len(self._wrong) == 1 else np.unique(np.concatenate(self._wrong))
-        touched = [np.flatnonzero(change.any(axis=0)) for change in self._change]
-        ends = np.cumsum([len(labels) for labels in touched])
-        steps = np.zeros((ends[-1], len(wrong)))  # the touched labels of every problem, one below the other
-        largest = np.zeros((len(self.problems), len(wrong)))
-        for k, (own, labels, change) in enumerate(zip(self._wrong, touched, self._change, strict=True)):
-            place = np.searchsorted(wrong, own)
-            steps[ends[k] - len(labels) : ends[k], place] = change[:, labels].T
-            largest[k, place] = np.abs(change).max(axis=1)
-        others = [other for other in range(layout.n_blocks) if other != block]
-        for other, tile in gram.column_blocks(block, others):
-            columns = _columns(tile, wrong)
-            rows = layout.rows(other)
-            with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of the round, with the row
-                sums = steps @ columns
-                magnitudes = largest @ np.abs(columns)
-                for k, (problem, labels) in enumerate(zip(self.problems, touched, strict=True)):
-                    problem.weights.sums[labels, rows] += sums[ends[k] - len(labels) : ends[k]]
-                    problem.weights.magnitudes[rows] += magnitudes[k]
+def _push(gram: GramOperator, block: int, updates: Sequence[_Update]) -> None:
+    """Bring the updates of one block to the rows of all others: one matrix product per tile for all problems."""
+    if not updates:
+        return
+    layout = gram.layout.rows
+    wrong = updates[0].wrong if len(updates) == 1 else np.unique(np.concatenate([update.wrong for update in updates]))
+    touched = [np.flatnonzero(update.change.any(axis=0)) for update in updates]
+    ends = np.cumsum([len(labels) for labels in touched])
+    steps = np.zeros((ends[-1], len(wrong)))  # the touched labels of every problem, one below the other
+    largest = np.zeros((len(updates), len(wrong)))
+    for k, (update, labels) in enumerate(zip(updates, touched, strict=True)):
+        place = np.searchsorted(wrong, update.wrong)
+        steps[ends[k] - len(labels) : ends[k], place] = update.change[:, labels].T
+        largest[k, place] = np.abs(update.change).max(axis=1)
+    others = [other for other in range(layout.n_blocks) if other != block]
+    for other, tile in gram.column_blocks(block, others):
+        columns = _columns(tile, wrong)
+        rows = layout.rows(other)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of the round, with the row
+            sums = steps @ columns
+            magnitudes = largest @ np.abs(columns)
+            for k, (update, labels) in enumerate(zip(updates, touched, strict=True)):
+                update.problem.weights.sums[labels, rows] += sums[ends[k] - len(labels) : ends[k]]
+                update.problem.weights.magnitudes[rows] += magnitudes[k]
 
 
 def _columns(tile: Tile, wrong: Indices) -> Matrix:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,7 +16,7 @@ from scipy.sparse import csr_array
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import best_others, path_scores
-from gramline.learners.errors import ConvergenceError
+from gramline.learners.errors import ConvergenceError, Outcome
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.zscore.path_program import PathProgram, ScoreSystem, least_distance
 
@@ -25,25 +24,13 @@ ROUNDING = 1e-4  # of a margin of 1, at most, in the dual program
 NAMED = 5  # structures in a message
 
 
-class SearchOutcome(Enum):
-    """How the search for violated paths ended, each with advice."""
+class SearchOutcome(Outcome):
+    """How the search for violated paths ended."""
 
-    SEPARATED = "separated"
-    NOT_SEPARABLE = "not separable"
-    MAX_ROUNDS = "max_rounds"
-    STAGNATED = "stagnated"
-
-    @property
-    def advice(self) -> str:
-        return _ADVICE[self]
-
-
-_ADVICE = {
-    SearchOutcome.SEPARATED: "nothing to do",
-    SearchOutcome.NOT_SEPARABLE: "give features that tell them apart, or use constraints='none'",
-    SearchOutcome.MAX_ROUNDS: "raise max_rounds, lower the margin, or use constraints='none'",
-    SearchOutcome.STAGNATED: "rounding is in the way; lower the margin, raise the ridge, or use constraints='none'",
-}
+    SEPARATED = "separated", "nothing to do"
+    NOT_SEPARABLE = "not separable", "give features that tell them apart, or use constraints='none'"
+    MAX_ROUNDS = "max_rounds", "raise max_rounds, lower the margin, or use constraints='none'"
+    STAGNATED = "stagnated", "rounding is in the way; lower the margin, raise the ridge, or use constraints='none'"
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,20 +66,15 @@ def _moments(features: PathFeatures) -> tuple[Floats, Floats]:
     starts, columns, values, n, size = features
     length = (len(starts) - 1) // n**2
     mean, half = np.zeros((n, size)), np.zeros((n, size, size))
-    paths = np.zeros(n)  # pi, rescaled so that it never overflows
-    paths[0] = 1.0  # the first position has one predecessor
     for k in range(length):
-        paths = paths / paths.sum()
-        mean_before, half_before = np.zeros(size), np.zeros((size, size))
-        for previous in range(n):
-            mean_before += paths[previous] * mean[previous]
-            half_before += paths[previous] * half[previous]
+        mean_before, half_before = _mean_of_labels(mean, half)
         mean_after, half_after = np.empty((n, size)), np.empty((n, size, size))
+        n_previous = n if k > 0 else 1
+        share = 1.0 / n_previous  # every label follows every label, so all of them end as many paths
         for label in range(n):
             mean_after[label] = mean_before
             half_after[label] = half_before
-            for previous in range(n):
-                share = paths[previous]
+            for previous in range(n_previous):
                 row = (k * n + previous) * n + label
                 for entry in range(starts[row], starts[row + 1]):
                     j, value = columns[entry], share * values[entry]
@@ -88,12 +83,16 @@ def _moments(features: PathFeatures) -> tuple[Floats, Floats]:
                     for other in range(starts[row], starts[row + 1]):
                         half_after[label, j, columns[other]] += 0.5 * value * values[other]
         mean, half = mean_after, half_after
-        paths = np.full(n, paths.sum())  # every label follows every label
-    paths = paths / paths.sum()
-    total_mean, total_half = np.zeros(size), np.zeros((size, size))
-    for label in range(n):
-        total_mean += paths[label] * mean[label]
-        total_half += paths[label] * half[label]
+    return _mean_of_labels(mean, half)
+
+
+@jit
+def _mean_of_labels(mean: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """Over the labels, each of which ends as many paths."""
+    share, total_mean, total_half = 1.0 / len(mean), np.zeros_like(mean[0]), np.zeros_like(half[0])
+    for label in range(len(mean)):
+        total_mean += share * mean[label]
+        total_half += share * half[label]
     return total_mean, total_half
 
 

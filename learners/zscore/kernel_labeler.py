@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from gramline.kernels.parameters import NonNegative, Positive, Whole
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.kernels.value_kinds import Number, Refused
-from gramline.learners.arrays import Floats, Offsets
-from gramline.learners.chains.labeler import ChainLabeler, cross_scores
+from gramline.learners.arrays import Floats
+from gramline.learners.chains.labeler import ChainLabeler, ChainScores, cross_scores
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Loss, Unlabeled
-from gramline.learners.kinds import Progress, SharedPassLearner
+from gramline.learners.kinds import RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import (
     Solution,
@@ -149,7 +149,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         gram: GramOperator,
         label_sets: Sequence[Labels],
         *,
-        progress: Progress | None = None,  # noqa: ARG003 - a solve has no rounds and no mistakes
+        progress: RoundProgress | None = None,  # noqa: ARG003 - a solve has no rounds and no mistakes
     ) -> list[list[list[str]]]:
         """Fit every learner on its own labels and predict all rows with it, reading each tile once for all of them.
 
@@ -185,7 +185,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         self._require_converged()
         return super().support()
 
-    def _emissions(self, evidence: GramOperator) -> tuple[Floats, Offsets]:
+    def _scores(self, evidence: GramOperator) -> ChainScores:
         self.require_fitted()
         self._require_converged()
         return cross_scores(evidence, self.dual_, self.label_names_)
@@ -195,9 +195,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         require_converged(Status(self.status_), self.iterations_, worst, f"the kernel Z-score with ridge {self.ridge}")
 
     def _ridges(self) -> list[float]:
-        return [
-            float(ridge) for ridge in (self.ridge if isinstance(self.ridge, Sequence | np.ndarray) else [self.ridge])
-        ]
+        return [float(ridge) for ridge in np.atleast_1d(self.ridge)]
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -14,8 +14,8 @@ import numpy as np
 from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.parameters import NonNegative, Positive, Share, Whole, WholeOrZero
 from gramline.kernels.value_kinds import Number
-from gramline.learners.arrays import Floats, Offsets
-from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.arrays import Floats
+from gramline.learners.chains.labeler import ChainLabeler, ChainScores
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Loss, Unlabeled
@@ -169,10 +169,10 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         self.feature_names_ = training.feature_names
         self.label_names_ = training.label_names
 
-    def _emissions(self, evidence: Packable | Packed) -> tuple[Floats, Offsets]:
+    def _scores(self, evidence: Packable | Packed) -> ChainScores:
         self.require_fitted()
         packed = packed_sequences(evidence)
-        return np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts
+        return ChainScores(np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts)
 
     def check_parameters(self) -> None:
         super().check_parameters()

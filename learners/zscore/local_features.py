@@ -7,7 +7,6 @@ then T T^T is block diagonal and (ridge + T T^T / n)^-1 is computed block by blo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from scipy.sparse import coo_array, csc_array, csr_array
 from gramline.kernels._jit import jit
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Floats, Mask, Offsets
-
-GroupIds = NDArray[np.intp]
+from gramline.learners.token_features import SparseRows
+from gramline.learners.zscore.compressed_features import GroupIds
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +107,12 @@ def overlaps(left: csr_array, right: csr_array, diagonal: Floats, dtype: type[np
     """
     sums = np.zeros((len(diagonal), len(diagonal)), dtype)
     sums[np.diag_indices(len(diagonal))] = diagonal
-    _add_overlaps(_Rows.of(left), _Rows.of(right), sums)
+    _add_overlaps(SparseRows.of(left), SparseRows.of(right), sums)
     return sums
 
 
-class _Rows(NamedTuple):
-    """A sparse matrix as a compiled loop takes it."""
-
-    starts: Offsets
-    columns: Offsets
-    values: Floats
-
-    @classmethod
-    def of(cls, rows: csr_array) -> _Rows:
-        return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
-
-
 @jit
-def _add_overlaps(left: _Rows, right: _Rows, sums: NDArray[np.floating]) -> None:
+def _add_overlaps(left: SparseRows, right: SparseRows, sums: NDArray[np.floating]) -> None:
     for row in range(len(left.starts) - 1):
         for entry in range(left.starts[row], left.starts[row + 1]):
             column, value = left.columns[entry], left.values[entry]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gramline.kernels.packing import MISSING
 from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.chains.labeler import ChainLabeler
-from gramline.learners.kinds import HasProbabilities, Progress, SharedPassLearner
+from gramline.learners.kinds import HasProbabilities, RoundProgress, SharedPassLearner
 from gramline.learners.labels import encode_labels
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.layout import BlockLayout
@@ -42,7 +42,7 @@ def fit_on_gram(
     labels: Labels,
     folds: Folds,
     fold_of: Sequence[int],
-    progress: Progress | None = None,
+    progress: RoundProgress | None = None,
 ) -> list[HeldOut]:
     """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part."""
     masked = {fold: hide(labels, folds.hidden(fold)) for fold in set(fold_of)}

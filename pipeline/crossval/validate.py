@@ -18,7 +18,7 @@ from scipy.stats import ttest_rel
 
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.estimator import Learner, is_listed
-from gramline.learners.kinds import Progress, RankingLearner
+from gramline.learners.kinds import RankingLearner, RoundProgress
 from gramline.learners.labels import label_lists
 from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operators.operator import GramOperator, check_operator
@@ -114,7 +114,7 @@ def cross_validate(
     *,
     seed: int | None = None,
     dummy: str | None = "O",
-    progress: Progress | None = None,
+    progress: RoundProgress | None = None,
 ) -> CrossValidation:
     """Train and test `learner` on every fold with every setting.
 

@@ -16,7 +16,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.packing import Packable, Packed, pack_pair
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
@@ -215,10 +215,7 @@ def _lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int 
     for packed, what in ((rows, "corpus"), (cols, "second corpus")):
         if packed is not None and len(packed) == 0:
             raise InputError(f"the {what} is empty", advice="a Gram matrix needs at least one structure")
-    row_layout = BlockLayout.of(kernel.row_lengths(rows), block_rows)
-    if cols is None:
-        return GramLayout.symmetric(row_layout)
-    return GramLayout.rectangular(row_layout, BlockLayout.of(kernel.row_lengths(cols), block_rows))
+    return GramLayout.of(kernel.row_lengths(rows), None if cols is None else kernel.row_lengths(cols), block_rows)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import MISSING, Packed, concatenate
 from gramline.learners.arrays import Matrix
-from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import Factor, cholesky
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
@@ -209,7 +208,7 @@ class StoredGram:
             yield key, tile
 
     def diagonal(self) -> Matrix:
-        self._require_symmetric("a diagonal")
+        self.layout.require_symmetric("a diagonal")
         keys = [(i, i) for i in range(self.layout.rows.n_blocks)]
         return np.concatenate([np.diagonal(tile).astype(float) for _, tile in self._stream(keys)])
 
@@ -219,7 +218,7 @@ class StoredGram:
 
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: NDArray[np.int64] | None = None) -> Factor:
         """By LAPACK when that fits into `factor_limit` bytes; otherwise by tiles on disk, as tasks of `executor`."""
-        self._require_symmetric("a Cholesky factor")
+        self.layout.require_symmetric("a Cholesky factor")
         chosen = np.arange(self.shape[0]) if rows is None else np.asarray(rows, np.int64)
         matrix = self.dense(chosen)
         if matrix is not None:
@@ -274,10 +273,6 @@ class StoredGram:
             kernel=store.spec.kernel,
             fingerprint=store.spec.fingerprint(),
         )
-
-    def _require_symmetric(self, what: str) -> None:
-        if not self.layout.is_symmetric:
-            raise LearnerError(f"only a symmetric Gram matrix has {what}, this one is {self.shape} between two corpora")
 
 
 def _labels(packed: Packed) -> list[list[str | None]]:

@@ -58,7 +58,7 @@ def test_dynamic_programming_takes_any_local_features():
     assert_close(half + half.T - np.outer(again, again), spread)
 
 
-def test_sampled_moments_are_those_of_the_sampled_paths():
+def test_sampled_moments_are_those_of_the_sampled_paths(monkeypatch):
     packed, rows = example([3, 4, 1], 3, 2)
     statistics = ChainStatistics(packed.labels, packed.starts, 2)
     sampled = SampledMoments(feature_matrix(packed, 3), statistics, 7, seed=5)
@@ -81,12 +81,14 @@ def test_sampled_moments_are_those_of_the_sampled_paths():
     random = np.random.default_rng(1)
     emitted, transition = random.normal(size=(8, 2, 4)), random.normal(size=(2, 2, 4))
     compiled, plain = np.zeros((3, 7, 4)), np.zeros((3, 7, 4))
-    zscore_sampled._score_paths(emitted, transition, sampled.paths, packed.starts, compiled)
-    zscore_sampled._score_paths.py_func(emitted, transition, sampled.paths, packed.starts, plain)
-    assert_close(compiled, plain)
+    follow = zscore_sampled._follow
+    follow(sampled.paths, packed.starts, emitted, transition, compiled, False)
     gathered = [np.zeros((8, 2, 4)), np.zeros((2, 2, 4)), np.zeros((8, 2, 4)), np.zeros((2, 2, 4))]
-    zscore_sampled._gather(plain, sampled.paths, packed.starts, *gathered[:2])
-    zscore_sampled._gather.py_func(plain, sampled.paths, packed.starts, *gathered[2:])
+    follow(sampled.paths, packed.starts, *gathered[:2], compiled, True)
+    monkeypatch.setattr(zscore_sampled, "_add", zscore_sampled._add.py_func)
+    follow.py_func(sampled.paths, packed.starts, emitted, transition, plain, False)
+    follow.py_func(sampled.paths, packed.starts, *gathered[2:], plain, True)
+    assert_close(compiled, plain)
     for fast, slow in zip(gathered[:2], gathered[2:], strict=True):
         assert_close(fast, slow)
 
