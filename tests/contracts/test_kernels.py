@@ -220,13 +220,16 @@ def test_every_record_of_the_catalogue_has_an_example_and_is_public() -> None:
     assert {record.__name__ for record in records.values()} <= set(public.__all__)
 
 
-def test_a_name_that_nobody_has() -> None:
-    with pytest.raises(KernelParameterError, match=r"no kernel, .* called 'sequence-labelling'; did you mean"):
-        from_dict({"name": "sequence-labelling"}, Kernel)
-    with pytest.raises(KernelParameterError, match="known are sequence-labeling"):
-        from_dict({"name": "zzz"}, Kernel)
-    with pytest.raises(KernelParameterError, match="'identity' is not a kernel such as"):
-        from_dict({"name": "identity"}, Kernel)
-    with pytest.raises(KernelParameterError, match="needs a 'name'"):
-        from_dict({"c": 1.0}, Kernel)
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"name": "sequence-labelling"}, r"no kernel, .* called 'sequence-labelling'; did you mean"),
+        ({"name": "zzz"}, "known are sequence-labeling"),
+        ({"name": "identity"}, "'identity' is not a kernel such as"),
+        ({"c": 1.0}, "needs a 'name'"),
+    ],
+)
+def test_a_name_that_nobody_has(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(KernelParameterError, match=sentence):
+        from_dict(given, Kernel)
     assert KERNELS

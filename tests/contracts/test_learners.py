@@ -15,7 +15,7 @@ import gramline.learners as public
 from gramline.kernels import SequenceLabeling, SubsetTree
 from gramline.learners.catalogue import LEARNERS as CATALOGUE
 from gramline.learners.catalogue import find_learner, learner_from_state, make_learner
-from gramline.learners.errors import LabelError, LearnerParameterError, NotFittedError
+from gramline.learners.errors import LabelError, LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import RankingLearner, SharedPassLearner
@@ -64,6 +64,7 @@ every_labeler = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 every_gram_learner = pytest.mark.parametrize(
     "learner", [*(x for x in LEARNERS if not x.reads_corpus), *RANKERS], ids=repr
 )
+every_gram_labeler = pytest.mark.parametrize("learner", [x for x in LEARNERS if not x.reads_corpus], ids=repr)
 every_ranker = pytest.mark.parametrize("learner", RANKERS, ids=repr)
 every_shared = pytest.mark.parametrize("learner", [x for x in LEARNERS if isinstance(x, SharedPassLearner)], ids=repr)
 
@@ -95,8 +96,9 @@ def test_stands_in_the_catalogue_under_its_name(learner: Learner) -> None:
     assert find_learner(learner.name) is type(learner)
     made = make_learner(learner.name, learner.get_params())
     assert made.get_params() == learner.get_params()
-    with pytest.raises(LearnerParameterError, match="has no parameter 'colour'"):
+    with pytest.raises(LearnerParameterError) as caught:
         make_learner(learner.name, {"colour": 1})
+    assert caught.value.key == "colour"
 
 
 @every_learner
@@ -133,16 +135,48 @@ def test_refuses_what_it_cannot_read(learner: Any) -> None:
     strange = DenseGram.of(KERNEL, TRAIN) if learner.reads_corpus else TRAIN
     trained = fitted(learner)
     for given in (strange, [["the", "cat"]], np.eye(3), None):
-        with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
-            trained.predict(given, *evidence(learner)[1:])
-        with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
-            learner.fresh().fit(given, *training(learner)[1:])
+        for call, others in ((trained.predict, evidence(learner)), (learner.fresh().fit, training(learner))):
+            with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
+                call(given, *others[1:])
 
 
 @every_gram_learner
 def test_refuses_labels_that_are_no_lists(learner: Any) -> None:
     with pytest.raises(LabelError, match=r"must .*list.*, got 5"):
         learner.fresh().fit(training(learner)[0], 5)
+
+
+@every_gram_learner
+def test_refuses_a_gram_that_does_not_fit(learner: Any) -> None:
+    """One between two corpora to train on, one with other rows than those of the training to predict from."""
+    (gram, given), (cross, *groups) = training(learner), evidence(learner)
+    shorter = DenseGram(np.zeros((2, cross.shape[1])), [1, 1], cross.layout.cols.lengths)
+    rectangular = "a learner trains on a square Gram matrix, but this one is rectangular, {} x {}; build it from"
+    for call, others, sentence in (
+        (learner.fresh().fit, (cross, given), rectangular.format(*cross.shape)),
+        (fitted(learner).predict, (shorter, *groups), f"has 2 rows, but training had {gram.shape[0]}; rows are the"),
+    ):
+        with pytest.raises(LearnerError, match=sentence):
+            call(*others)
+
+
+@every_gram_labeler
+def test_refuses_labels_that_the_gram_does_not_know(learner: Any) -> None:
+    gram, labels = training(learner)
+    for wrong, place in (
+        ([None] * len(labels), (None, None)),
+        ([*labels[:2], ["N", "X"], *labels[3:]], (2, 1)),
+    ):
+        with pytest.raises(LabelError) as caught:
+            learner.fresh().fit(gram, wrong)
+        assert (caught.value.structure, caught.value.position) == place
+    (cross,) = evidence(learner)
+    renamed = DenseGram(cross.matrix, gram.layout.rows.lengths, cross.layout.cols.lengths, label_names="PVND")
+    with pytest.raises(LearnerError) as caught:
+        fitted(learner).predict(renamed)
+    assert caught.value.problem == (
+        f"the Gram matrix to predict from has the labels P, V, N, D, but training had {', '.join(gram.label_names)}"
+    )
 
 
 @every_labeler
@@ -237,5 +271,6 @@ def test_every_name_of_the_catalogue_is_a_learner() -> None:
         found = find_learner(name)
         assert issubclass(found, Learner)
         assert found.name == name
-    with pytest.raises(LearnerParameterError, match="did you mean 'labeling-perceptron'"):
+    with pytest.raises(LearnerParameterError) as caught:
         find_learner("labelling-perceptron")
+    assert (caught.value.key, caught.value.advice) == ("name", "did you mean 'labeling-perceptron'?")

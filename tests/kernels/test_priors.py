@@ -50,7 +50,7 @@ def test_tabulated_without_a_table():
 )
 def test_tabulated_row_that_is_no_distribution(row):
     packed = pack(words("a abc"), tables=[[[1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0], row, row]])
-    with pytest.raises(PackingError, match=r"the prior row has values from .* and the sum ") as error:
+    with pytest.raises(PackingError) as error:
         TabulatedPrior().resolve(packed)
     assert (error.value.structure, error.value.position) == (1, 1)
     assert error.value.advice == "give values between 0 and 1 that sum to 1"

@@ -33,7 +33,7 @@ def test_wide_node_runs():
 @pytest.mark.parametrize("successors", [[[1], [0], []], [[0], [2], []], [[1], [2], [1]]])
 def test_cycles_are_refused(successors):
     packed = pack_nodes([[0], [0, 0, 0]], [[[]], successors], kind="dags")
-    with pytest.raises(PackingError, match="cycle") as error:
+    with pytest.raises(PackingError) as error:
         DagLabeling().gram(packed)
     assert error.value.structure == 1
     assert error.value.position in (0, 1)

@@ -42,7 +42,7 @@ def test_reports_a_matrix_that_is_not_positive_semidefinite():
 
 def test_unknown_symbol():
     packed = pack(words("ab axb"))
-    with pytest.raises(PackingError, match="no row for the symbol 'x'") as error:
+    with pytest.raises(PackingError) as error:
         SequenceLabeling(observation=Substitution("ab", np.eye(2))).gram(packed)
     assert (error.value.structure, error.value.position) == (1, 1)
     assert error.value.advice.startswith("add it to symbols and matrix")

@@ -141,9 +141,10 @@ def test_overflow_of_float32_alone_is_found():
 def test_children_before_their_parent_are_refused():
     packed = pack_parses([["A", ["B", "x"]]])
     wrong = type(packed).from_arrays(packed.arrays() | {"link_targets": np.array([0], np.int32)}, packed.vocabulary)
-    with pytest.raises(PackingError, match="a child before itself") as error:
+    with pytest.raises(PackingError) as error:
         SubsetTree().gram(wrong)
     assert (error.value.structure, error.value.position) == (0, 0)
+    assert "a child before itself" in error.value.problem
 
 
 def test_travels_as_a_dictionary():

@@ -15,9 +15,9 @@ from gramline.learners.gaussian_process.covariance import ExactCovariance, disti
 from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels
-from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.gaussian_process.search import ScaleSearch, bound_gradient
 from gramline.learners.gaussian_process.training import maximise, sweep
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.operators.dense import DenseGram
 
 LENGTHS = np.array([4, 1, 6, 3, 5])
@@ -136,7 +136,7 @@ def test_a_label_that_has_nothing_to_gain_costs_no_factorisation(monkeypatch: py
     every = np.arange(N)
     covariance = ExactCovariance(gram_of(GRAM), every)
     inference = Inference(covariance, tokens_of(CODES, every), np.ones((N, 3)), np.ones(3))
-    maximise(inference, Stopping(200, 1e-12))
+    maximise(inference, StoppingRule(1e-12, 200))
     factored: list[int] = []
     covariance_of = inference.covariance_of
     monkeypatch.setattr(inference, "covariance_of", lambda j, lam: factored.append(j) or covariance_of(j, lam))
@@ -166,7 +166,7 @@ def test_identical_positions_share_their_latent_values() -> None:
         np.ones((15, 3)),
         np.ones(3),
     )
-    training = maximise(apart, Stopping(200, 1e-13))
+    training = maximise(apart, StoppingRule(1e-13, 200))
     assert_close(model.elbo_, training.trace[-1])
     np.testing.assert_allclose(doubled @ model.dual_, doubled[:, labeled] @ apart.posterior.dual, atol=1e-5)
 
@@ -227,7 +227,7 @@ def optimum(matrix: np.ndarray, scale: np.ndarray) -> Inference:
     inference = Inference(
         ExactCovariance(gram_of(matrix), np.arange(N)), tokens_of(CODES, np.arange(N)), np.ones((N, 3)), scale
     )
-    maximise(inference, Stopping(200, 1e-14))
+    maximise(inference, StoppingRule(1e-14, 200))
     return inference
 
 
@@ -290,9 +290,9 @@ def test_a_scale_that_makes_things_worse_is_taken_back() -> None:
     inference = Inference(
         ExactCovariance(gram_of(GRAM), np.arange(N)), tokens_of(CODES, np.arange(N)), np.ones((N, 3)), np.full(3, 0.4)
     )
-    training = maximise(inference, Stopping(30, 1e-8))
+    training = maximise(inference, StoppingRule(1e-8, 30))
     scale, bound = inference.posterior.scale.copy(), inference.elbo()
-    again = maximise(inference, Stopping(30, 1e-8), Wrong(shared=True))
+    again = maximise(inference, StoppingRule(1e-8, 30), Wrong(shared=True))
     assert training.converged
     assert again.converged
     assert (inference.posterior.scale == scale).all()

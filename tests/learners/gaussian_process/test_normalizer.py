@@ -14,8 +14,8 @@ from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.gaussian_process.likelihood import LabeledTokens, neighbour_labels
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
-from gramline.learners.gaussian_process.parameters import Stopping
 from gramline.learners.gaussian_process.training import maximise
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.operators.dense import DenseGram
 
 RANDOM = np.random.default_rng(5)
@@ -96,7 +96,7 @@ def test_the_gradient_by_the_scale_is_a_difference_quotient() -> None:
         tokens = LabeledTokens(codes, neighbours, np.arange(24), 24, 3)
         covariance = ExactCovariance(GRAM, np.arange(24))
         inference = Inference(covariance, tokens, np.ones((24, 3)), np.full(3, scale), ExpectedNormalizer(3))
-        maximise(inference, Stopping(300, 1e-14))
+        maximise(inference, StoppingRule(1e-14, 300))
         return inference
 
     for scale in (0.3, 3.0):

@@ -9,7 +9,7 @@ from tolerances import assert_close
 from gramline.kernels.errors import KernelError
 from gramline.kernels.priors import EmpiricalPrior
 from gramline.kernels.sequences.labeling import SequenceLabeling
-from gramline.learners.errors import LearnerError
+from gramline.learners.errors import LayoutError, LearnerError
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
@@ -86,39 +86,58 @@ def test_a_matrix_of_any_real_numbers_can_be_factored(dtype: Any) -> None:
     assert_close(gram.cholesky(np.ones(3)).solve(np.eye(3)), np.linalg.inv(matrix + np.eye(3)))
 
 
-def test_refusals_say_what_and_where() -> None:
-    with pytest.raises(LearnerError, match=r"shape \(2, 2\), but the lengths add up to \(3, 3\)"):
-        DenseGram(np.eye(2), [1, 2])
-    with pytest.raises(LearnerError, match="not a finite number"):
-        DenseGram([[np.nan]], [1])
-    with pytest.raises(LearnerError, match=r"not symmetric: \(0, 1\) is 2, but \(1, 0\) is 3"):
-        DenseGram([[1.0, 2.0], [3.0, 1.0]], [2])
-    with pytest.raises(LearnerError, match=r"row_prior has shape \(1, 2\), but there are 2 positions"):
-        DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.5]])
-    with pytest.raises(LearnerError, match=r"row_prior of row 1 has values from -0\.5 to 1\.5 and the sum 1; give"):
-        DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.5], [1.5, -0.5]])
-    with pytest.raises(LearnerError, match=r"row_prior of row 0 has values from 0\.5 to 0\.6 and the sum 1\.1"):
-        DenseGram(np.eye(2), [2], row_prior=[[0.5, 0.6], [0.5, 0.5]])
-    with pytest.raises(KernelError, match=r"label_kernel is not positive semidefinite .smallest eigenvalue -1"):
-        DenseGram(np.eye(2), [2], label_kernel=[[1, 2], [2, 1]])
-    with pytest.raises(LearnerError, match="col_diagonal contains a value that is not a finite number"):
-        DenseGram(np.eye(2), [2], [2], col_diagonal=[1.0, np.nan])
-    with pytest.raises(LearnerError, match="the label 'a' is listed twice"):
-        DenseGram(np.eye(2), [2], label_names=["a", "b", "a"])
-    with pytest.raises(LearnerError, match="not a finite number"):
-        DenseGram([["1"]], [1])
-    for lengths in (None, 2, [1.5, 0.5], [[2]]):
-        with pytest.raises(LearnerError, match="lengths must list how many positions"):
-            DenseGram(np.eye(2), lengths)
-    with pytest.raises(LearnerError, match="structure 0 has -1 positions"):
-        DenseGram(np.eye(2), [-1, 3])
-    with pytest.raises(LearnerError, match="label_kernel has 2 columns, but there are 3 labels"):
-        DenseGram(np.eye(2), [2], label_names="abc", label_kernel=np.eye(2))
+EYE = np.eye(2)
+REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((EYE, [1, 2]), {}, r"the matrix has shape \(2, 2\), but the lengths add up to \(3, 3\)"),
+    (([[np.nan]], [1]), {}, "the matrix contains a value that is not a finite number"),
+    (([["1"]], [1]), {}, "the matrix contains a value that is not a finite number"),
+    (([[1.0, 2.0], [3.0, 1.0]], [2]), {}, r"not symmetric: \(0, 1\) is 2, but \(1, 0\) is 3; give other_lengths"),
+    ((EYE, [2]), {"row_prior": [[0.5, 0.5]]}, r"row_prior has shape \(1, 2\), but there are 2 positions"),
+    (
+        (EYE, [2]),
+        {"row_prior": [[0.5, 0.5], [1.5, -0.5]]},
+        r"row_prior of row 1 has values from -0\.5 to 1\.5 and the sum 1; give",
+    ),
+    (
+        (EYE, [2]),
+        {"row_prior": [[0.5, 0.6], [0.5, 0.5]]},
+        r"row_prior of row 0 has values from 0\.5 to 0\.6 and the sum 1\.1",
+    ),
+    (
+        (EYE, [2]),
+        {"label_kernel": [[1, 2], [2, 1]]},
+        r"label_kernel is not positive semidefinite .smallest eigenvalue -1",
+    ),
+    (
+        (EYE, [2], [2]),
+        {"col_diagonal": [1.0, np.nan]},
+        "col_diagonal contains a value that is not a finite number",
+    ),
+    ((EYE, [2], [2]), {"col_diagonal": [1.0]}, r"col_diagonal has shape \(1,\), but there are 2 columns"),
+    ((EYE, [2]), {"label_names": ["a", "b", "a"]}, "the label 'a' is listed twice; list each label once"),
+    (
+        (EYE, [2]),
+        {"label_names": "abc", "label_kernel": EYE},
+        "label_kernel has 2 columns, but there are 3 labels",
+    ),
+    *(((EYE, lengths), {}, "lengths must list how many positions") for lengths in (None, 2, [1.5, 0.5], [[2]])),
+    ((EYE, [-1, 3]), {}, "structure 0 has -1 positions; a length is at least 0"),
+]
+
+
+@pytest.mark.parametrize(("given", "settings", "sentence"), REFUSED)
+def test_refusals_say_what_and_where(given: tuple[Any, ...], settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((LearnerError, KernelError), match=sentence):
+        DenseGram(*given, **settings)
+
+
+def test_a_matrix_between_two_corpora_is_not_square() -> None:
     _, computed = operators(4, other=True)
-    with pytest.raises(LearnerError, match="has no diagonal"):
+    with pytest.raises(LayoutError) as error:
         computed.diagonal()
+    assert str(error.value) == "only a symmetric Gram matrix has a diagonal, this one is (9, 6) between two corpora"
     with pytest.raises(LearnerError, match="has 2 rows, but the Gram matrix needs 9"):
         computed.matmul(np.zeros((2, 1)), transpose=True)
     for gram in operators(4, other=True):
-        with pytest.raises(LearnerError, match="only a square Gram matrix"):
+        with pytest.raises(LayoutError):
             gram.cholesky(np.ones(9))

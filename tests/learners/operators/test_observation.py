@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -91,18 +92,26 @@ def test_positions_share_latent_values_for_their_features_and_not_for_where_a_se
     assert GaussianProcessLabeler(learn_kernel=True, **params).fit(gram, labels).n_distinct_ == 60
 
 
-def test_what_has_no_gradient_is_refused() -> None:
-    plain = DenseGram(POINTS @ POINTS.T, LENGTHS)
-    with pytest.raises(LearnerError, match="learn_kernel needs an ObservationGram"):
-        GaussianProcessLabeler(learn_kernel=True).fit(plain, LABELS)
-    with pytest.raises(LearnerError, match="has no parameter 'gamma'"):
-        ObservationGram(Linear(), POINTS, LENGTHS).slope("gamma")
-    with pytest.raises(LearnerError, match="belong together"):
-        ObservationGram(Linear(), POINTS, LENGTHS, NEW)
-    with pytest.raises(LearnerError, match="finite numbers"):
-        ObservationGram(Linear(), [[np.nan]], [1])
-    with pytest.raises(LearnerError, match="cannot be normalized"):
-        ObservationGram(Linear(normalized=True), [[0.0], [1.0]], [2])
+def test_a_gram_without_a_gradient_is_refused() -> None:
+    with pytest.raises(LearnerError) as error:
+        GaussianProcessLabeler(learn_kernel=True).fit(DenseGram(POINTS @ POINTS.T, LENGTHS), LABELS)
+    assert error.value.key == "learn_kernel"
+    assert error.value.problem.startswith("learn_kernel needs an ObservationGram")
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: ObservationGram(Linear(), POINTS, LENGTHS).slope("gamma"), "has no parameter 'gamma' with a gradient"),
+        (lambda: ObservationGram(Linear(), POINTS, LENGTHS, NEW), "belong together"),
+        (lambda: ObservationGram(Linear(), [[np.nan]], [1]), "features must be finite numbers"),
+        (lambda: ObservationGram(Linear(normalized=True), [[0.0], [1.0]], [2]), "cannot be normalized"),
+    ],
+    ids=["gradient", "lengths", "finite", "normalized"],
+)
+def test_what_is_no_observation_gram_is_refused(make: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(LearnerError, match=sentence):
+        make()
 
 
 def test_forgotten_labels_are_missing_ones() -> None:

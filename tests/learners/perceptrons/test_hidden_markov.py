@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_structures_without_all_labels_are_an_error_or_left_out():
     holed = [[f"L{code}" for code in path] for path in y]
     holed[2] = [*holed[2][:-1], None]
     data = Corpus.from_sequences(X, holed)
-    with pytest.raises(LabelError, match="there is no label") as error:
+    with pytest.raises(LabelError) as error:
         HiddenMarkovPerceptron().fit(data)
     assert (error.value.structure, error.value.position) == (2, 4)
     rest = [k for k in range(len(X)) if k != 2]
@@ -154,18 +155,17 @@ def test_structures_without_all_labels_are_an_error_or_left_out():
 def test_the_two_forms_are_not_mixed_up():
     gram, cross, _ = grams(8)
     train = corpus(*TRAIN)
-    with pytest.raises(LearnerError, match=r"dual=False\) reads a corpus, but was given a Gram"):
-        HiddenMarkovPerceptron().fit(gram, train.labels)
-    with pytest.raises(LearnerError, match=r"dual=True\) reads a Gram, but was given a corpus"):
-        HiddenMarkovPerceptron(dual=True).fit(train)
-    with pytest.raises(LearnerError, match="call fit\\(gram, labels\\)"):
-        HiddenMarkovPerceptron(dual=True).fit(gram)
-    with pytest.raises(LearnerError, match="a corpus carries its labels"):
-        HiddenMarkovPerceptron().fit(train, train.labels)
-    with pytest.raises(LearnerError, match="square"):
-        HiddenMarkovPerceptron(dual=True).fit(cross, train.labels)
-    with pytest.raises(LearnerError, match="was given a Gram"):
-        HiddenMarkovPerceptron().fit(train).predict(cross)
+    primal, dual = HiddenMarkovPerceptron(), HiddenMarkovPerceptron(dual=True)
+    no_gram = "(dual=False) reads a corpus, but was given a Gram; use dual=True"
+    for call, sentence in (
+        (lambda: primal.fit(gram, train.labels), no_gram),
+        (lambda: primal.fit(train).predict(cross), no_gram),
+        (lambda: dual.fit(train), "(dual=True) reads a Gram, but was given a corpus; use dual=False for a corpus"),
+        (lambda: dual.fit(gram), "the dual form learns from a Gram and labels; call fit(gram, labels)"),
+        (lambda: primal.fit(train, train.labels), "a corpus carries its labels; call fit(corpus)"),
+    ):
+        with pytest.raises(LearnerError, match=re.escape(sentence)):
+            call()
     assert HiddenMarkovPerceptron().reads_corpus
     assert not HiddenMarkovPerceptron(dual=True).reads_corpus
 

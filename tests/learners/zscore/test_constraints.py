@@ -122,9 +122,10 @@ def test_repeated_positions_are_one(monkeypatch):
     model = ZScoreLabeler(constraints="iterative").fit(packed)
     assert model.mistakes_[-1] == 0
     monkeypatch.setattr(path_program, "LARGEST", 2)
-    with pytest.raises(LearnerParameterError, match="at most 2 distinct training positions, got 3; use fewer") as error:
+    with pytest.raises(LearnerParameterError) as error:
         ZScoreLabeler(constraints="iterative").fit(packed)
     assert error.value.key == "constraints"
+    assert error.value.problem.endswith("is for at most 2 distinct training positions, got 3")
 
 
 def test_one_label():
@@ -158,9 +159,10 @@ def test_sequences_that_contradict_each_other_are_named():
 
 def test_a_message_names_some_of_many_structures():
     separation = Separation(np.zeros((9, 2)), np.zeros((2, 2)), SearchOutcome.NOT_SEPARABLE, [3], 9, tuple(range(9)))
-    with pytest.raises(ConvergenceError, match=r"training structures 0, 1, 2, 3, 4, \.\.\. \(counted") as error:
+    with pytest.raises(ConvergenceError) as error:
         separation.require()
     assert error.value.structures == tuple(range(9))
+    assert "training structures 0, 1, 2, 3, 4, ... (counted from 0)" in error.value.problem
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -209,8 +211,10 @@ def test_least_squares_without_an_end_are_an_error(monkeypatch):
         raise RuntimeError("Maximum number of iterations reached.")
 
     monkeypatch.setattr(path_program, "nnls", endless)
-    with pytest.raises(ConvergenceError, match="of 2 constraints did not converge"):
+    with pytest.raises(ConvergenceError) as error:
         least_distance(np.eye(2))
+    assert error.value.status == "max_iterations"
+    assert error.value.problem.startswith("non-negative least squares of 2 constraints did not converge")
 
 
 def test_state_and_a_new_fit_without_constraints():
