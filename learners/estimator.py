@@ -146,9 +146,7 @@ class Learner(Estimator):
         arrays = [getattr(self, name) for name in self.row_arrays]
         if not arrays:
             raise LearnerError(f"{type(self).__name__} keeps nothing per training row")
-        masks = [array.reshape(len(array), -1).any(axis=1) for array in arrays]
-        needed: NDArray[np.bool_] = np.logical_or.reduce(masks)
-        return needed
+        return np.asarray(np.any([array.reshape(len(array), -1).any(axis=1) for array in arrays], axis=0))
 
     def restricted(self, rows: Indices) -> Self:
         """The same fitted learner on a subset of its training rows; the rest must not be support."""

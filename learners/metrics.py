@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,7 @@ class Score:
         return 2 * self.correct / (self.gold + self.predicted) if self.gold + self.predicted else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "gold": self.gold,
-            "predicted": self.predicted,
-            "correct": self.correct,
-        }
+        return {"precision": self.precision, "recall": self.recall, "f1": self.f1} | asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,14 +157,8 @@ def best_others(scores: Floats, transition: Floats, starts: Offsets, given: Code
     """
     others = given.astype(np.int32)
     totals = np.full(len(starts) - 1, -np.inf)
-    _decode_others(
-        np.ascontiguousarray(scores, np.float64),
-        np.ascontiguousarray(transition, np.float64),
-        starts,
-        others.copy(),
-        others,
-        totals,
-    )
+    scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
+    _decode_others(scores, transition, starts, others.copy(), others, totals)
     return others, totals
 
 

@@ -82,12 +82,9 @@ class CholeskyFactor:
         if not self.n_rows or not X.shape[1]:
             return np.zeros(X.shape)
         right = np.array(X, np.float64, order="F")
-        solved: Matrix
         if self._inverted:
-            solved = blas.dtrmm(1.0, self._upper, right, lower=0, trans_a=transposed, overwrite_b=1)
-        else:
-            solved, _ = lapack.dtrtrs(self._upper, right, lower=0, trans=transposed, overwrite_b=1)
-        return solved
+            return np.asarray(blas.dtrmm(1.0, self._upper, right, lower=0, trans_a=transposed, overwrite_b=1))
+        return np.asarray(lapack.dtrtrs(self._upper, right, lower=0, trans=transposed, overwrite_b=1)[0])
 
 
 def cholesky(

@@ -113,12 +113,11 @@ class TiledFactor:
 
     def _forward(self, X: Matrix, first: int) -> Matrix:
         """Solve in place with the trailing blocks of L from block `first` on; X begins at that block."""
-        offset = int(self._starts[first])
+        starts = self._starts - self._starts[first]
         for i in range(first, self.n_blocks):
-            mine = slice(int(self._starts[i]) - offset, int(self._starts[i + 1]) - offset)
+            mine = _rows(starts, i)
             for k in range(first, i):
-                before = slice(int(self._starts[k]) - offset, int(self._starts[k + 1]) - offset)
-                X[mine] -= self._tiles.get(i, k) @ X[before]
+                X[mine] -= self._tiles.get(i, k) @ X[_rows(starts, k)]
             X[mine] = solve_triangular(self._tiles.get(i, i), X[mine], lower=True)
         return X
 

@@ -125,33 +125,26 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         n, n_features, n_positions = len(labels), len(names), packed.n_positions
         chains = Chains(packed.labels, packed.starts, np.arange(len(packed)))
         features = SparseRows.of(feature_matrix(packed, n_features))
-        emissions = Emissions(
-            weights=np.zeros((n_features, n)),
-            lag=np.zeros((n_features, n)),
-            sizes=np.zeros(n_features),
-            scores=np.empty((n_positions, n)),
-        )
-        transitions = Transitions(np.zeros((n, n)), np.zeros((n, n)))
+        weights, lag = np.zeros((2, n_features, n))
+        emissions = Emissions(weights, lag, np.zeros(n_features), np.empty((n_positions, n)))
+        transitions = Transitions(*np.zeros((2, n, n)))
         decoder = Decoder.of(n_positions, int(packed.lengths.max()), n)
         mistakes: list[int] = []
         while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
             visits = len(mistakes) * len(packed)
             mistakes.append(primal_round(chains, features, emissions, transitions, decoder, visits))
         visits = int(self.rounds) * len(packed)
-        self.emission_ = np.ascontiguousarray(self._mean(emissions.weights, emissions.lag, visits).T)
+        self.emission_ = np.ascontiguousarray(self._mean(weights, lag, visits).T)
         self.transition_ = self._mean(*transitions, visits)
-        self.mistakes_ = mistakes
-        self.feature_names_ = names
-        self.label_names_ = labels
+        self.mistakes_, self.feature_names_, self.label_names_ = mistakes, names, labels
 
     def _fit_dual(self, gram: GramOperator, labels: Labels) -> None:
         check_square(gram)
         wide_codes, names = encode_labels(gram, labels)
         codes, layout, n = wide_codes.astype(np.int32), gram.layout.rows, len(names)
         is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
-        weights, lag, scores = (np.zeros((len(codes), n)) for _ in range(3))
-        sizes = np.zeros(len(codes))
-        transitions = Transitions(np.zeros((n, n)), np.zeros((n, n)))
+        (weights, lag, scores), sizes = np.zeros((3, len(codes), n)), np.zeros(len(codes))
+        transitions = Transitions(*np.zeros((2, n, n)))
         decoder = Decoder.of(layout.block_rows, int(layout.lengths.max()), n)
         mistakes: list[int] = []
         visits = 0
@@ -172,8 +165,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         total = int(self.rounds) * int(is_used.sum())
         self.dual_ = self._mean(weights, lag, total)
         self.transition_ = self._mean(*transitions, total)
-        self.mistakes_ = mistakes
-        self.label_names_ = names
+        self.mistakes_, self.label_names_ = mistakes, names
 
     def _mean(self, weights: Floats, lag: Floats, visits: int) -> Floats:
         """The mean over all visits, w - lag / visits; the last weights when no average is wanted.

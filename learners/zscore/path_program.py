@@ -57,12 +57,8 @@ class ScoreSystem:
         weights = counts[: self.size].reshape(-1, n)
         used = np.flatnonzero(weights.any(axis=1))
         scored = np.hstack([self.overlap[:, used] @ weights[used], self.scored_ends])
-        reduced = reduce_transitions(
-            self.statistics,
-            self.transition_ridge,
-            self.ends.T @ scored,
-            excess=counts[self.size :].reshape(n, n),
-        )
+        excess = counts[self.size :].reshape(n, n)
+        reduced = reduce_transitions(self.statistics, self.transition_ridge, self.ends.T @ scored, excess=excess)
         return np.concatenate([reduced.combined(scored).ravel(), reduced.transition.ravel()])
 
     def split(self, flat: Floats) -> tuple[Floats, Floats]:

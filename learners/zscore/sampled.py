@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.moments import ChainStatistics
+from gramline.learners.chains.viterbi import structure_sums
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, block_conjugate_gradient
 
@@ -27,9 +28,7 @@ class SampledMoments:
         shape = (n_paths, len(statistics.codes))
         self.paths: Codes = random.integers(statistics.n_labels, size=shape, dtype=np.int32)
         wrong = (self.paths != statistics.codes).astype(np.float64)
-        before = np.zeros((n_paths, len(statistics.codes) + 1))
-        np.cumsum(wrong, axis=1, out=before[:, 1:])
-        losses = np.diff(before[:, statistics.starts], axis=1).T  # shape (n_sequences, n_paths)
+        losses = structure_sums(wrong.T, statistics.starts)  # shape (n_sequences, n_paths)
         even = np.full((*losses.shape, 1), 1.0 / n_paths)
         truth = self._gathered(np.ones((len(losses), 1, 1)), statistics.codes[None, :])[:, 0]
         self.excess: Floats = truth - self._gathered(even, self.paths)[:, 0]
