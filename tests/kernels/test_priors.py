@@ -53,6 +53,7 @@ def test_tabulated_row_that_is_no_distribution(row):
     with pytest.raises(PackingError) as error:
         TabulatedPrior().resolve(packed)
     assert (error.value.structure, error.value.position) == (1, 1)
+    assert error.value.problem.startswith("the prior row has values from ")
     assert error.value.advice == "give values between 0 and 1 that sum to 1"
 
 

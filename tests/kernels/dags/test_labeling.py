@@ -37,3 +37,4 @@ def test_cycles_are_refused(successors):
         DagLabeling().gram(packed)
     assert error.value.structure == 1
     assert error.value.position in (0, 1)
+    assert error.value.problem == "the node lies on or behind a cycle"

@@ -45,6 +45,7 @@ def test_unknown_symbol():
     with pytest.raises(PackingError) as error:
         SequenceLabeling(observation=Substitution("ab", np.eye(2))).gram(packed)
     assert (error.value.structure, error.value.position) == (1, 1)
+    assert "no row for the symbol 'x'" in error.value.problem
     assert error.value.advice.startswith("add it to symbols and matrix")
 
 

@@ -225,6 +225,7 @@ class TestOverflow:
         with pytest.raises(KernelOverflowError) as e:
             SequenceLabeling(3.0, gap).gram(packed)
         assert (e.value.row, e.value.column) == (2, 2)
+        assert "structure 2 and structure 2 does not fit float64; lower c" in str(e.value)
 
     def test_among_few_equal_pairs(self):
         others = [{f"x{number}": 1.0} for number in range(600)]
