@@ -101,6 +101,27 @@ class Number(Kind):
         return {"type": kind} | {name: bound for name, bound in bounds.items() if bound is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class NumberOrName(Number):
+    """A number within bounds, or one of a few names in place of it."""
+
+    names: tuple[str, ...]
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"{super().words}, or {' or '.join(self.names)}"
+
+    def plain(self, value: Any) -> Any:
+        return value if isinstance(value, str) and value in self.names else super().plain(value)
+
+    def works(self, value: Any) -> bool:
+        return isinstance(value, str) or super().works(value)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [super().schema, {"enum": list(self.names)}]}
+
+
 class Flag(Kind):
     """True or False, of Python or NumPy; a string would pass for True."""
 

@@ -11,6 +11,7 @@ from scipy.special import erfc
 
 from gramline.kernels.packing import MISSING, Packed
 from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.chains.constraints import allowed_steps
 from gramline.learners.chains.moments import path_moments
 from gramline.learners.chains.viterbi import path_scores, viterbi
 from gramline.learners.errors import LabelError
@@ -34,6 +35,7 @@ class ChainLabeler(Learner):
     """score(x, y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]; predicts the best path."""
 
     unlabeled: Unlabeled  # what `fit` does with structures that lack a label somewhere
+    constraints: str  # which paths may be predicted
 
     transition_: Floats  # T, [previous][current]
     label_names_: tuple[str, ...]
@@ -49,7 +51,8 @@ class ChainLabeler(Learner):
     def predict(self, evidence: Evidence) -> list[list[str]]:
         """The best label path of every structure; the lowest label wins a tie."""
         scores, starts, sizes = self._scores(evidence)
-        path, _ = viterbi(scores, self.transition_, starts, sizes)
+        allowed = allowed_steps(self.constraints, self.label_names_)
+        path, _ = viterbi(scores, self.transition_, starts, sizes, allowed)
         return decode_labels(path, self.label_names_, np.diff(starts))
 
     def score_paths(self, evidence: Evidence, labels: Labels | None = None) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Codes, Floats, Mask, Offsets
+from gramline.learners.chains.constraints import AllowedSteps
 
 TIE = 1e-12  # scores that differ by less than this part of what was summed into them are equal
 
@@ -87,12 +88,18 @@ def _decode_all(
         totals[structure] = decode_chain(scores, transition, ties[structure], first, last, decoder)
 
 
-def viterbi(scores: Floats, transition: Floats, starts: Offsets, sizes: Floats | None = None) -> tuple[Codes, Floats]:
+def viterbi(
+    scores: Floats,
+    transition: Floats,
+    starts: Offsets,
+    sizes: Floats | None = None,
+    allowed: AllowedSteps | None = None,
+) -> tuple[Codes, Floats]:
     """Best label codes of every position, shape (n,), and the score of every structure's path.
 
     `scores` has shape (n, n_labels), `transition` is indexed [previous][current], structure s owns the positions
     starts[s]:starts[s + 1]. `sizes`, shape (n,), tell how large the numbers were that were summed into the scores of
-    each position; without them only equal scores tie. Cost O(n n_labels^2).
+    each position; without them only equal scores tie. `allowed` leaves other paths out. Cost O(n n_labels^2).
     """
     ties = np.zeros(len(starts) - 1)
     if sizes is not None:
@@ -101,6 +108,10 @@ def viterbi(scores: Floats, transition: Floats, starts: Offsets, sizes: Floats |
     decoder = Decoder.of(len(scores), int(np.diff(starts).max(initial=0)), scores.shape[1])
     totals = np.zeros(len(starts) - 1)
     scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
+    if allowed is not None:
+        firsts = starts[:-1][np.diff(starts) > 0]
+        scores, transition = scores.copy(), transition + allowed.step
+        scores[firsts] += allowed.first
     _decode_all(scores, transition, ties, starts, decoder, totals)
     return decoder.path, totals
 

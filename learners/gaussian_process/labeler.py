@@ -10,6 +10,7 @@ import numpy as np
 from gramline.kernels.parameters import Boolean, NonNegative, Positive, Whole, WholeOrZero
 from gramline.kernels.value_kinds import Number
 from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.covariance import (
@@ -117,6 +118,7 @@ class GaussianProcessLabeler(FittedLabeler):
         ] = "refined",
         max_refinements: Annotated[Whole, "of the normalised scores"] = 100,
         refinement_tolerance: Annotated[Positive, "at which they have settled"] = 1e-6,
+        constraints: Constraints = "none",
     ) -> None:
         self.offsets = offsets
         self.bound = bound
@@ -134,6 +136,7 @@ class GaussianProcessLabeler(FittedLabeler):
         self.decoding = decoding
         self.max_refinements = max_refinements
         self.refinement_tolerance = refinement_tolerance
+        self.constraints = constraints
         self.forget()
 
     def fit(self, gram: GramOperator, labels: Labels, *, progress: SweepProgress | None = None) -> Self:
@@ -202,13 +205,18 @@ class GaussianProcessLabeler(FittedLabeler):
 
     def predict(self, cross: GramOperator) -> list[list[str]]:
         """Labels of every new structure, by `decoding`."""
-        if self.decoding == "viterbi":
-            base = self.local_scores(cross)
-            table = self._normalizer().potentials(self.coupling_mean_, self.coupling_variance_)[0]
-            codes = viterbi(base, table, cross.layout.cols.structure_starts)[0].astype(np.int64)
-        else:
+        if self.decoding == "refined" and self.constraints == "none":
             codes = self.predict_proba(cross).argmax(axis=1)
-        return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
+            return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
+        if self.decoding == "viterbi":
+            scores = self.local_scores(cross)
+            steps = self._normalizer().potentials(self.coupling_mean_, self.coupling_variance_)[0]
+        else:
+            scores = self.decision_scores(cross)
+            steps = np.zeros((scores.shape[1], scores.shape[1]))
+        allowed = allowed_steps(self.constraints, self.label_names_)
+        path, _ = viterbi(scores, steps, cross.layout.cols.structure_starts, allowed=allowed)
+        return decode_labels(path, self.label_names_, cross.layout.cols.lengths)
 
     def predict_proba(self, cross: GramOperator) -> Matrix:
         """Refined normalised scores: label probabilities of every new position, shape (n_columns, n_labels)."""

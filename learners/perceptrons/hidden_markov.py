@@ -6,13 +6,15 @@ E[guess_k] -= f_k at every position, transitions alike.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.parameters import Boolean, Whole
+from gramline.kernels.value_kinds import NumberOrName
 from gramline.learners.arrays import Floats
+from gramline.learners.chains.constraints import Constraints
 from gramline.learners.chains.labeler import ChainLabeler, ChainScores, Evidence, cross_scores
 from gramline.learners.chains.viterbi import Decoder, magnitude_probe
 from gramline.learners.errors import LearnerError
@@ -39,6 +41,9 @@ from gramline.learners.token_features import (
     training_sequences,
 )
 
+# Measured on seven sets: errors hardly change while the mean diagonal is between 5 and 50, and are far worse at 1.
+LEAST_TYPICAL, TYPICAL, LARGEST_TYPICAL = 5.0, 10.0, 50.0
+
 
 class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
@@ -46,14 +51,16 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
     rounding, and with it the order of the sums and the size of the blocks, decides nothing.
 
-    The dual form, fit(gram, labels), has S = G A with A[t, y_t] += 1, A[t, guess_t] -= 1: the same predictions as with
-    the features of the kernel. Priors and label kernel of the Gram play no part.
+    The dual form, fit(gram, labels), has S = scale G A with A[t, y_t] += 1, A[t, guess_t] -= 1: with scale=1 the same
+    predictions as with the features of the kernel. A step between labels weighs as much as a kernel value of 1 / scale,
+    so a kernel that is at most 1 needs a scale to be heard. Priors and label kernel of the Gram play no part.
 
     Attributes
     ----------
     emission_ : E, shape (n_labels, n_features); with dual=False
     feature_names_ : the names of its columns
     dual_ : A, shape (n_rows, n_labels); with dual=True
+    scale_ : the scale, a number; with dual=True
     transition_ : T, [previous][current], shape (n_labels, n_labels)
     mistakes_ : structures decoded wrongly, of every round that was run
     label_names_ : the names of the labels
@@ -74,6 +81,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     emission_: Floats
     dual_: Floats
+    scale_: float = 1.0  # models of earlier versions have none
     mistakes_: list[int]
     feature_names_: list[str]
 
@@ -82,14 +90,23 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         rounds: Annotated[
             Whole, "passes over the training structures; one without a mistake would repeat for ever and is the last"
         ] = 10,
-        average: Annotated[Boolean, "predict with the mean of the weights after each visit, over all `rounds`"] = False,
+        average: Annotated[Boolean, "predict with the mean of the weights after each visit, over all `rounds`"] = True,
         dual: Annotated[Boolean, "learn from a Gram matrix instead of features"] = False,
         unlabeled: Unlabeled = "error",
+        scale: Annotated[
+            float | Literal["auto"],
+            NumberOrName(above=0, names=("auto",)),
+            'of the Gram matrix beside transitions, in the dual form; `"auto"` makes its mean diagonal 10 unless that is '
+            "between 5 and 50",
+        ] = "auto",
+        constraints: Constraints = "none",
     ) -> None:
         self.rounds = rounds
         self.average = average
         self.dual = dual
         self.unlabeled = unlabeled
+        self.scale = scale
+        self.constraints = constraints
 
     @property
     def reads_corpus(self) -> bool:
@@ -143,6 +160,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         wide_codes, names = encode_labels(gram, labels)
         codes, layout, n = wide_codes.astype(np.int32), gram.layout.rows, len(names)
         is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
+        scale = self._scale(gram)
         (weights, lag, scores), sizes = np.zeros((3, len(codes), n)), np.zeros(len(codes))
         transitions = Transitions(*np.zeros((2, n, n)))
         decoder = Decoder.of(layout.block_rows, int(layout.lengths.max()), n)
@@ -156,16 +174,23 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
                 chains = Chains(codes[rows], starts, np.flatnonzero(is_used[structures]))
                 change = np.zeros((rows.stop - rows.start, n))
                 dual = DualWeights(weights[rows], lag[rows], sizes[rows], scores[rows], change)
-                tile = np.ascontiguousarray(gram.tile(block, block), np.float64)
+                tile = scale * np.ascontiguousarray(gram.tile(block, block), np.float64)
                 wrong = dual_block(tile, chains, dual, transitions, decoder, visits)
                 mistakes[-1] += wrong
                 visits += len(chains.visited)
                 if wrong:
-                    _push(gram, block, change, scores, sizes)
+                    _push(gram, block, scale * change, scale, scores, sizes)
         total = int(self.rounds) * int(is_used.sum())
-        self.dual_ = self._mean(weights, lag, total)
+        self.dual_, self.scale_ = self._mean(weights, lag, total), scale
         self.transition_ = self._mean(*transitions, total)
         self.mistakes_, self.label_names_ = mistakes, names
+
+    def _scale(self, gram: GramOperator) -> float:
+        """The number that `scale` says or stands for."""
+        if not isinstance(self.scale, str):
+            return float(self.scale)
+        typical = float(np.abs(gram.diagonal()).mean())
+        return 1.0 if typical == 0 or LEAST_TYPICAL <= typical <= LARGEST_TYPICAL else TYPICAL / typical
 
     def _mean(self, weights: Floats, lag: Floats, visits: int) -> Floats:
         """The mean over all visits, w - lag / visits; the last weights when no average is wanted.
@@ -178,7 +203,8 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:
-            columns = np.column_stack([self.dual_, magnitude_probe(np.abs(self.dual_).max(axis=1))])
+            weights = self.scale_ * self.dual_
+            columns = np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
             sums, starts, _ = cross_scores(evidence, columns, self.label_names_)
             return ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1))
         packed = packed_sequences(evidence)
@@ -195,12 +221,12 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
             )
 
 
-def _push(gram: GramOperator, block: int, change: Floats, scores: Floats, sizes: Floats) -> None:
-    """Bring the updates of a block to the scores of all other blocks."""
+def _push(gram: GramOperator, block: int, change: Floats, scale: float, scores: Floats, sizes: Floats) -> None:
+    """Bring the updates of a block, times the scale, to the scores of all other blocks."""
     layout = gram.layout.rows
     changed = np.flatnonzero(change.any(axis=1))
     others = [other for other in range(layout.n_blocks) if other != block]
     for other, tile in gram.column_blocks(block, others):
         values = tile[:, changed]
         scores[layout.rows(other)] += values @ change[changed]
-        sizes[layout.rows(other)] += np.abs(values).sum(axis=1)
+        sizes[layout.rows(other)] += scale * np.abs(values).sum(axis=1)

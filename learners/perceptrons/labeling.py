@@ -15,7 +15,8 @@ import numpy as np
 
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Mask, Matrix
-from gramline.learners.chains.viterbi import TIE, magnitude_probe
+from gramline.learners.chains.constraints import Constraints, allowed_steps
+from gramline.learners.chains.viterbi import TIE, magnitude_probe, viterbi
 from gramline.learners.kinds import RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
@@ -73,15 +74,17 @@ class LabelingPerceptron(SharedPassLearner):
     def __init__(
         self,
         rounds: Annotated[Whole, "passes over the training positions"] = 10,
-        average: Annotated[Boolean, "predict with the mean of the weights after each visit, over all `rounds`"] = False,
+        average: Annotated[Boolean, "predict with the mean of the weights after each visit, over all `rounds`"] = True,
         early_stop: Annotated[
             Boolean,
             "end at a round without a mistake, which would repeat for ever; the weights and their mean are the same",
         ] = True,
+        constraints: Constraints = "none",
     ) -> None:
         self.rounds = rounds
         self.average = average
         self.early_stop = early_stop
+        self.constraints = constraints
 
     def fit(self, gram: GramOperator, labels: Labels, *, progress: RoundProgress | None = None) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
@@ -149,6 +152,10 @@ class LabelingPerceptron(SharedPassLearner):
         """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""
         prior = self._column_prior(cross)
         scores = sums[:, :-1] * prior
+        if allowed := allowed_steps(self.constraints, self.label_names_):
+            sizes = np.abs(sums).max(axis=1)
+            codes, _ = viterbi(scores, np.zeros_like(allowed.step), cross.layout.cols.structure_starts, sizes, allowed)
+            return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
         best = scores.argmax(axis=1)[:, None]
         magnitude = np.maximum(np.abs(sums[:, -1]), np.abs(sums[:, :-1]).max(axis=1))[:, None]
         tolerance = TIE * magnitude * np.maximum(prior, np.take_along_axis(prior, best, axis=1))

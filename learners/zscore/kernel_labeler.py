@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from gramline.kernels.parameters import NonNegative, Positive, Whole
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.kernels.value_kinds import Number, Refused
-from gramline.learners.arrays import Floats
+from gramline.learners.arrays import Codes, Floats, Offsets
+from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.labeler import ChainLabeler, ChainScores, cross_scores
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.errors import LearnerParameterError
@@ -126,6 +127,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
             '`"single"` streams float32 tiles about twice as fast; residuals stop near 1e-6',
         ] = "double",
         unlabeled: Unlabeled = "error",
+        constraints: Constraints = "none",
     ) -> None:
         self.ridge = ridge
         self.transition_ridge = transition_ridge
@@ -136,6 +138,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         self.width = width
         self.precision = precision
         self.unlabeled = unlabeled
+        self.constraints = constraints
 
     def fit(self, gram: GramOperator, labels: Labels) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure."""
@@ -162,9 +165,13 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         lengths, starts = gram.layout.cols.lengths, gram.layout.cols.structure_starts
         ends = offsets_from_lengths([learner.dual_.shape[1] for learner in learners])
         return [
-            decode_labels(viterbi(scores[:, first:last], learner.transition_, starts)[0], learner.label_names_, lengths)
+            decode_labels(learner._decoded(scores[:, first:last], starts), learner.label_names_, lengths)
             for learner, first, last in zip(learners, ends[:-1], ends[1:], strict=True)
         ]
+
+    def _decoded(self, scores: Floats, starts: Offsets) -> Codes:
+        allowed = allowed_steps(self.constraints, self.label_names_)
+        return viterbi(scores, self.transition_, starts, allowed=allowed)[0]
 
     def pass_columns(self, n_labels: int) -> int:
         return max(n_labels + 1, self.width)

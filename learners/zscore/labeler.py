@@ -103,9 +103,9 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         max_iterations: Annotated[Whole, "of conjugate gradients"] = 5000,
         unlabeled: Unlabeled = "error",
         constraints: Annotated[
-            Literal["none", "iterative"],
+            Literal["none", "iterative", "iob2"],
             '`"iterative"`: the whole training set labelled right, an error where no weights do; up to 5000 distinct '
-            "positions, ridge above 0",
+            'positions, ridge above 0. `"iob2"` predicts only paths in which `I-x` follows `B-x` or `I-x`',
         ] = "none",
         margin: Annotated[
             Share,
@@ -180,9 +180,9 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
             raise LearnerParameterError(
                 "moments='dynamic' forms the covariance", advice="use solver='direct' or 'auto'", key="solver"
             )
-        if self.constraints != "none" and self.ridge == 0:
+        if self.constraints == "iterative" and self.ridge == 0:
             raise LearnerParameterError("constraints='iterative' needs a ridge above 0", advice="try 1e-6", key="ridge")
-        if self.constraints != "none" and (self.loss != "none" or self.moments != "closed"):
+        if self.constraints == "iterative" and (self.loss != "none" or self.moments != "closed"):
             raise LearnerParameterError(
                 f"constraints='iterative' goes with loss='none' and moments='closed', got loss={self.loss!r} and "
                 f"moments={self.moments!r}",

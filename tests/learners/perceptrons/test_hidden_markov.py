@@ -91,7 +91,7 @@ def test_dual_form_with_the_linear_kernel_is_the_primal(average, block_rows, rou
     train, new = corpus(*TRAIN), corpus(NEW[0])
     gram, cross, F = grams(block_rows)
     primal = HiddenMarkovPerceptron(rounds, average).fit(train)
-    dual = HiddenMarkovPerceptron(rounds, average, dual=True).fit(gram, train.labels)
+    dual = HiddenMarkovPerceptron(rounds, average, dual=True, scale=1).fit(gram, train.labels)
     assert_close(F.T @ dual.dual_, primal.emission_.T)
     assert_close(dual.transition_, primal.transition_)
     assert dual.mistakes_ == primal.mistakes_
@@ -110,7 +110,7 @@ def test_rounding_decides_no_tie(seed):
     primal = HiddenMarkovPerceptron(6).fit(Corpus.from_sequences([[next(rows) for _ in path] for path in y], y))
     for block_rows in (4, 7, 100):
         gram = DenseGram(F @ F.T, lengths, block_rows=block_rows)
-        dual = HiddenMarkovPerceptron(6, dual=True).fit(gram, y)
+        dual = HiddenMarkovPerceptron(6, dual=True, scale=1).fit(gram, y)
         assert dual.mistakes_ == primal.mistakes_
         assert_close(dual.transition_, primal.transition_)
         assert_close((F.T @ dual.dual_).T, primal.emission_)
@@ -146,7 +146,7 @@ def test_structures_without_all_labels_are_an_error_or_left_out():
     primal = HiddenMarkovPerceptron(average=True, unlabeled="drop").fit(data)
     assert primal.predict(corpus(NEW[0])) == expected.predict(corpus(NEW[0]))
     gram, cross, _ = grams(6)
-    dual = HiddenMarkovPerceptron(average=True, dual=True, unlabeled="drop").fit(gram, holed)
+    dual = HiddenMarkovPerceptron(average=True, dual=True, unlabeled="drop", scale=1).fit(gram, holed)
     assert_close(dual.transition_, primal.transition_)
     assert dual.predict(cross) == primal.predict(corpus(NEW[0]))
     assert not dual.support()[5 + 0 : 5 + 5].any()
@@ -189,12 +189,15 @@ def test_interpreted_equals_compiled(monkeypatch):
 
     gram, _, _ = grams(8)
     train = corpus(*TRAIN)
-    primal, dual = HiddenMarkovPerceptron(3).fit(train), HiddenMarkovPerceptron(3, dual=True).fit(gram, train.labels)
+    primal, dual = (
+        HiddenMarkovPerceptron(3).fit(train),
+        HiddenMarkovPerceptron(3, dual=True, scale=1).fit(gram, train.labels),
+    )
     monkeypatch.setattr(hidden_markov_loops, "update_transitions", hidden_markov_loops.update_transitions.py_func)
     monkeypatch.setattr(module, "primal_round", module.primal_round.py_func)
     monkeypatch.setattr(module, "dual_block", module.dual_block.py_func)
     assert_close(HiddenMarkovPerceptron(3).fit(train).emission_, primal.emission_)
-    assert_close(HiddenMarkovPerceptron(3, dual=True).fit(gram, train.labels).dual_, dual.dual_)
+    assert_close(HiddenMarkovPerceptron(3, dual=True, scale=1).fit(gram, train.labels).dual_, dual.dual_)
 
 
 def test_learns_a_rule_of_transitions():
@@ -203,3 +206,21 @@ def test_learns_a_rule_of_transitions():
     y = [[str(k % 2) for k in range(length)] for length in (4, 6, 3)]
     model = HiddenMarkovPerceptron(rounds=20).fit(Corpus.from_sequences(X, y))
     assert model.predict(Corpus.from_sequences([["t"] * 7])) == [[str(k % 2) for k in range(7)]]
+
+
+@pytest.mark.parametrize(("typical", "scale"), [(0.5, 20.0), (1.0, 10.0), (5.0, 1.0), (50.0, 1.0), (100.0, 0.1)])
+def test_the_scale_brings_the_mean_diagonal_to_where_transitions_and_kernel_both_count(typical, scale):
+    labels = [["A", "B"], ["A"]]
+    matrix = typical * np.array([[0.5, 0.1, 0.2], [0.1, 1.0, 0.0], [0.2, 0.0, 1.5]])
+    model = HiddenMarkovPerceptron(3, dual=True).fit(DenseGram(matrix, [2, 1]), labels)
+    assert model.scale_ == pytest.approx(scale)
+    scaled = HiddenMarkovPerceptron(3, dual=True, scale=1).fit(DenseGram(scale * matrix, [2, 1]), labels)
+    assert_close(model.dual_, scaled.dual_)
+    assert_close(model.transition_, scaled.transition_)
+    cross = DenseGram(matrix, [2, 1], [2, 1])
+    assert_close(model.decision_scores(cross), scaled.decision_scores(DenseGram(scale * matrix, [2, 1], [2, 1])))
+
+
+def test_a_kernel_that_is_zero_has_no_scale():
+    model = HiddenMarkovPerceptron(2, dual=True).fit(DenseGram(np.zeros((2, 2)), [2]), [["A", "B"]])
+    assert model.scale_ == 1.0
