@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gramline.pipeline.storage.groups import open_group, read_attributes, write_attributes
+from gramline.pipeline.storage.groups import open_group, read_attributes
+from gramline.pipeline.storage.writer import write_attributes
 
 
 def resealed(path: Path, change: dict[str, Any]) -> None:

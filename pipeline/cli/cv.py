@@ -27,7 +27,7 @@ from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.summary import setting_names
-from gramline.pipeline.gram.forecast import kernel_notes
+from gramline.pipeline.gram.plan import kernel_notes
 from gramline.pipeline.reporting.page import METRIC_NAMES
 from gramline.pipeline.reporting.run_report import write_run_report
 

@@ -14,8 +14,15 @@ from gramline.pipeline.cli.job_file.kernel import DEFAULTS as KERNELS
 from gramline.pipeline.cli.terminal.notation import parse_settings
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import FoldSpec
-from gramline.pipeline.crossval.grid import expand, kernel_kinds
-from gramline.pipeline.crossval.job import Job, JobData, Variant, distinct_variants, expand_variants
+from gramline.pipeline.crossval.job import (
+    Job,
+    JobData,
+    Variant,
+    distinct_variants,
+    expand,
+    expand_variants,
+    kernel_kinds,
+)
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.errors import InputError, StoreError

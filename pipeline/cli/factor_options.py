@@ -12,7 +12,7 @@ from gramline.pipeline.cli.job_file.file import JobFile
 from gramline.pipeline.cli.terminal.output import count, duration, say, size
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.models.training_plan import TrainingPlan, plan_learner
+from gramline.pipeline.models.training import TrainingPlan, plan_learner
 
 LEARNER = "gaussian-process"
 

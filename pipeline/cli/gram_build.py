@@ -26,8 +26,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
-from gramline.pipeline.gram.forecast import Forecast, kernel_notes
-from gramline.pipeline.gram.plan import tile_limit
+from gramline.pipeline.gram.plan import kernel_notes, tile_limit
 from gramline.pipeline.gram.stored import StoredGram
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +73,7 @@ def plan(corpus: str | None, output: str | None, job_path: str | None, as_json: 
       gramline gram plan train.parquet --observation polynomial:degree=2
     """
     job = load_job(job_path)
-    forecast = Forecast.of(_planned_build(job, corpus, either(output, job.gram.path), options))
+    forecast = _planned_build(job, corpus, either(output, job.gram.path), options).forecast()
     threads = either(options["threads"], job.cluster.threads)
     workers = either(options["workers"], job.cluster.workers) or len(os.sched_getaffinity(0))
     limit = either(options["memory_limit"], job.cluster.memory_limit)

@@ -16,8 +16,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.choices import choice_records, read_choices, weights_without_candidates
-from gramline.pipeline.models.ranker import Ranker
-from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed
+from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
 
 
 def trained_ranker(learner: Any, gram: StoredGram, candidates: Sequence[str]) -> tuple[Ranker, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How folds are to be cut, as settings say it; what they mean together is checked by `fold_spec`. Loads nothing."""
+"""How folds are to be cut, as settings say it; `folds.FoldSpec` checks what they mean together. Loads nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A cross-validation job as plain data: kernels, settings of learners, folds, and what its problems are.
+"""A cross-validation job as plain data: kernels, settings of learners (lists of values multiplied out), folds, and
+what its problems are.
 
 A problem is one setting on one fold. Its digest says everything that decides its outcome, so that a finished problem
 is known again: after an interruption, and in a job that has more settings than the last one.
@@ -8,22 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import EVERYTHING, find
+from gramline.kernels.parameters import Record, parameters_of
 from gramline.kernels.priors import EmpiricalPrior
+from gramline.kernels.value_kinds import Kind
 from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, FoldSpec
-from gramline.pipeline.crossval.grid import expand, learner_kinds
 from gramline.pipeline.crossval.validate import METRICS
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
+
+MOST = 100_000  # settings of one job: nobody waits for more
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,43 @@ class Variant:
 
     def make(self) -> Learner:
         return make_learner(self.learner, self.params)
+
+
+def kernel_kinds() -> dict[str, Kind]:
+    """What every parameter of a kernel and of its parts takes, by name."""
+    return {
+        name: parameter.kind for record in EVERYTHING for name, parameter in parameters_of(find(record, Record)).items()
+    }
+
+
+def learner_kinds(name: str) -> dict[str, Kind]:
+    """What every parameter of a learner takes, by name."""
+    return {key: parameter.kind for key, parameter in parameters_of(find_learner(name)).items()}
+
+
+def expand(description: Mapping[str, Any], kinds: Mapping[str, Kind]) -> list[dict[str, Any]]:
+    """Every combination of the values in lists, in the order of the names; inner tables are multiplied out as well.
+
+    `kinds` know which lists are one value.
+    """
+    names = list(description)
+    for name in names:
+        if description[name] == []:
+            raise InputError(f"{name} is an empty list", advice="give a value", key=name)
+    choices = [_choices(name, description[name], kinds) for name in names]
+    if math.prod(map(len, choices)) > MOST:
+        count, largest = max(zip(map(len, choices), names, strict=True))
+        problem = f"the lists make more than {MOST:,} settings, {count:,} of {largest!r} alone"
+        raise InputError(problem, advice="give fewer", key=largest)
+    return [dict(zip(names, values, strict=True)) for values in product(*choices)]
+
+
+def _choices(name: str, value: Any, kinds: Mapping[str, Kind]) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(expand(value, kinds))
+    if isinstance(value, list) and kinds.get(name, Kind()).are_several(value):
+        return [choice for item in value for choice in _choices(name, item, kinds)]
+    return [value]
 
 
 def expand_variants(

@@ -9,10 +9,8 @@ from gramline.pipeline.crossval.folds import joined
 from gramline.pipeline.crossval.job import Job, JobData, counts_labels, problems_of
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
-from gramline.pipeline.crossval.tasks import stored
+from gramline.pipeline.crossval.solve import JobSettings, stored
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
-from gramline.pipeline.gram.forecast import Forecast
 from gramline.pipeline.gram.spec import GramSpec
 
 
@@ -72,7 +70,7 @@ def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds:
 def _forecast(job: Job, data: JobData, settings: JobSettings, number: int, n_threads: int) -> dict[str, Any]:
     assert data.corpus is not None
     choices = StoreChoices(job.dtype, settings.block_rows)
-    return Forecast.of(GramBuild(job.kernels[number], data.corpus, None, choices)).to_dict(n_threads)
+    return GramBuild(job.kernels[number], data.corpus, None, choices).forecast().to_dict(n_threads)
 
 
 def _training(job: Job, n_folds: int) -> list[dict[str, Any]]:

@@ -13,9 +13,8 @@ from urllib.request import urlopen
 from gramline.pipeline.crossval.folds import Folds, joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings, Running, solve
+from gramline.pipeline.crossval.solve import JobSettings, Running, solve, stored
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
-from gramline.pipeline.crossval.tasks import stored
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
 from gramline.pipeline.events import JobStarted, Listener, Message, silent
 from gramline.pipeline.executors.base import Executor

@@ -1,24 +1,30 @@
 """Solves the problems of a job: completes the Gram matrices they need, trains, and writes down every outcome.
 
-Every finished problem is on disk before the next one is waited for.
+Every finished problem is on disk before the next one is waited for. A problem as a task for any worker names its store
+(or corpus) and carries structure numbers only.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gramline.learners.catalogue import find_learner
+import numpy as np
+import pyarrow.parquet as pq
+
+from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.kinds import SharedPassLearner
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem, counts_labels
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.tasks import ProblemTask, problem_bytes, solve_problem, stored, tiled_problem_bytes
-from gramline.pipeline.crossval.training import fit_on_gram, hide
+from gramline.pipeline.crossval.training import HeldOut, drop_unlabeled, fit_on_corpus, fit_on_gram, fit_one, hide
 from gramline.pipeline.errors import PlanError, RunError, named_line
 from gramline.pipeline.events import (
     Event,
@@ -32,10 +38,14 @@ from gramline.pipeline.events import (
 )
 from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store
-from gramline.pipeline.gram.cache import GramCache, building
+from gramline.pipeline.gram.cache import GramCache, LeadingGram, building
+from gramline.pipeline.gram.cholesky import plan_factor
 from gramline.pipeline.gram.plan import megabytes
+from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram, report_reads
+from gramline.pipeline.models.training import vector_bytes
 
+DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_many` holds at its worst
 TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
 
 
@@ -240,3 +250,57 @@ def _factor_limit(running: Running, gram: StoredGram, learner: str) -> int | Non
             "a worker thread may use; use fewer structures, a Nystrom approximation or a learner that streams"
         )
     return 0
+
+
+@dataclass(frozen=True)
+class ProblemTask:
+    """A problem to solve on a worker."""
+
+    digest: str
+    source: str  # a Gram store, or the corpus file of a learner that reads features
+    labels: str  # the file with the labels of all structures
+    learner: str
+    params: Mapping[str, Any]
+    held_out: tuple[int, ...]
+    hidden: tuple[int, ...]
+    factor_limit: int | None = None  # bytes of a factorisation in memory; larger ones go by tiles
+
+
+def solve_problem(task: ProblemTask) -> HeldOut:
+    """Train on everything that is not hidden, predict what is held out."""
+    labels = _labels(task.labels)
+    learner = make_learner(task.learner, task.params)
+    held, hidden = np.array(task.held_out, np.int64), np.array(task.hidden, np.int64)
+    with one_blas_thread():
+        if learner.reads_corpus:
+            training = np.setdiff1d(np.arange(len(labels)), hidden)
+            return fit_on_corpus(learner, Corpus.load(task.source), labels, training, held)
+        gram = stored(task.source, len(labels))
+        if task.factor_limit is not None:
+            gram.factor_limit = task.factor_limit
+        return fit_one(drop_unlabeled(learner, gram, labels), gram, hide(labels, hidden), held)
+
+
+def stored(path: str, n_structures: int) -> StoredGram:
+    """The Gram of the first structures of a store; of all of them when it has no more."""
+    store = TileStore(path)
+    whole = store.layout.rows.n_structures == n_structures
+    return StoredGram(store) if whole else LeadingGram(store, n_structures)
+
+
+def problem_bytes(n_rows: int) -> int:
+    """Memory of one problem of a learner that holds its Gram matrix."""
+    return DENSE_COPIES * 8 * n_rows**2
+
+
+def tiled_problem_bytes(gram: StoredGram, n_labels: int, n_held: int) -> int:
+    """Memory of a problem whose factorisations go by tiles: a block column, the held-out columns, and vectors."""
+    n_rows = gram.shape[0]
+    peak = plan_factor(gram.store, n_rows, 0).peak_bytes
+    return peak + 8 * n_rows * 2 * n_held + vector_bytes(n_rows, n_labels)
+
+
+@lru_cache(maxsize=4)
+def _labels(path: str) -> list[list[str | None]]:
+    labels: list[Any] = pq.read_table(path, columns=["labels"]).column("labels").to_pylist()
+    return labels

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import nan
 from typing import Any, get_args
 
@@ -25,7 +26,6 @@ from gramline.learners.operators.operator import GramOperator, check_operator
 from gramline.pipeline.choices import Metric
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, custom_folds, k_fold
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
 
@@ -184,6 +184,15 @@ def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]]
     for variant in variants:
         learner.fresh().set_params(**variant)  # an unknown parameter is refused before anything runs
     return variants
+
+
+def grid(parameters: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the given values, in the order of the names."""
+    names = list(parameters)
+    for name in names:
+        if not is_listed(parameters[name]):
+            raise InputError(f"settings of {name} must be a list of values to try, got {parameters[name]!r}")
+    return [dict(zip(names, values, strict=True)) for values in product(*(list(parameters[name]) for name in names))]
 
 
 def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:

@@ -25,8 +25,8 @@ from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.folds import Folds, FoldSpec, k_fold
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
+from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
 from gramline.pipeline.experiments.crf import crf_marginals, crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, choice_counts, difference

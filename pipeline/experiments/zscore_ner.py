@@ -24,8 +24,8 @@ from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.folds import FoldSpec
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.fold_trial import Method, Trial, choice_counts

@@ -23,8 +23,7 @@ from gramline.pipeline.gram.build import choose_executor, compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.storage.groups import is_local, local_path
-from gramline.pipeline.storage.places import is_in_memory, memory_lock
+from gramline.pipeline.storage.places import is_in_memory, is_local, local_path, memory_lock
 
 
 def append_gram(

@@ -20,13 +20,13 @@ from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
-from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
+from gramline.pipeline.gram.plan import Forecast, Plan, TileTask, plan_gram, time_sample_tiles
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.task import compute_tile, keep_store_open, packed_bytes
-from gramline.pipeline.storage.documents import STORE
-from gramline.pipeline.storage.groups import TILE_BYTES, is_local, local_path, require_kind_or_nothing
+from gramline.pipeline.storage.groups import TILE_BYTES, require_kind_or_nothing
+from gramline.pipeline.storage.places import STORE, is_local, local_path
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,11 @@ class GramBuild:
             ]
             self._plan = plan_gram(self.layout, (), np.dtype(self.dtype).itemsize, (sizes[0], sizes[1]))
         return self._plan
+
+    def forecast(self) -> Forecast:
+        """The plan, and its pace from a few sample tiles."""
+        seconds_per_cell = time_sample_tiles(self.kernel, self.layout, self.dtype, self.read_block)
+        return Forecast(self.plan, self.layout.shape, self.layout.rows.block_rows, seconds_per_cell)
 
     def read_block(self, block: int, *, of_columns: bool = False) -> Packed:
         """A block of the prepared rows, or of the columns."""

@@ -15,9 +15,8 @@ from gramline.pipeline.errors import StoreError
 from gramline.pipeline.files import write_then_rename
 from gramline.pipeline.gram.store import absolute
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.storage.documents import EXPORTED
-from gramline.pipeline.storage.groups import NewArray, group_exists, is_local, require_export_or_nothing
-from gramline.pipeline.storage.places import storage_errors
+from gramline.pipeline.storage.groups import NewArray, group_exists, require_export_or_nothing
+from gramline.pipeline.storage.places import EXPORTED, is_local, storage_errors
 from gramline.pipeline.storage.writer import GroupWriter, exists_already
 
 

@@ -23,8 +23,8 @@ from gramline.pipeline.corpus.packed import (
     vocabulary_to_arrays,
 )
 from gramline.pipeline.errors import StoreDamagedError, StoreError, first_line
-from gramline.pipeline.storage.documents import shared_bucket
 from gramline.pipeline.storage.groups import Group, NewArray, digest, open_array, open_group, read_array, write_arrays
+from gramline.pipeline.storage.places import shared_bucket
 
 CORPUS = "the corpus kept in"  # which part of a store is damaged
 BATCH_BYTES = 1 << 26  # of padded rows written at a time

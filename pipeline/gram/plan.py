@@ -1,18 +1,27 @@
-"""The plan of a build: which tiles, what each costs and holds at its worst. Plain arithmetic, no files, no cluster."""
+"""The plan of a build: which tiles, what each costs and holds at its worst. Plain arithmetic, no files, no cluster.
+
+A forecast is a plan with a pace, measured on a few sample tiles; notes say what a kernel is not good for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.marginalized import PositionLabeling
+from gramline.kernels.observations.base import Identity
+from gramline.kernels.observations.substitution import Substitution
 from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import GramLayout
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.pack import FEATURE_SET_MARK
 from gramline.pipeline.errors import PlanError
 
 WORK_TILES = 2.0  # float64 tiles a kernel holds at most while it computes one
@@ -87,6 +96,32 @@ class Plan:
         return (self.cells * seconds_per_cell + writing) / n_threads
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """A plan, and the seconds one kernel value takes here."""
+
+    plan: Plan
+    shape: tuple[int, int]
+    block_rows: int
+    seconds_per_cell: float
+
+    def to_dict(self, n_threads: int) -> dict[str, Any]:
+        plan = self.plan
+        return {
+            "shape": list(self.shape),
+            "block_rows": self.block_rows,
+            "tiles": plan.n_tiles,
+            "present": plan.n_present,
+            "to_compute": len(plan.tasks),
+            "tile_bytes": plan.tile_bytes,
+            "stored_bytes": plan.stored_bytes,
+            "peak_bytes": plan.peak_bytes,
+            "cells": plan.cells,
+            "threads": n_threads,
+            "seconds": plan.seconds(self.seconds_per_cell, n_threads),
+        }
+
+
 def plan_gram(
     layout: GramLayout,
     present: Collection[tuple[int, int]],
@@ -120,22 +155,45 @@ def tile_limit(memory_limit: int, threads: int) -> int:
 
 
 def time_sample_tiles(
-    kernel: Kernel, layout: GramLayout, dtype: str, read_block: Callable[[int, bool], Packed], samples: int = 3
+    kernel: Kernel, layout: GramLayout, dtype: str, read_block: Callable[..., Packed], samples: int = 3
 ) -> float:
     """Seconds per kernel value, from computing a few tiles spread over the matrix.
 
-    `read_block(number, of_columns)` gives the prepared blocks.
+    `read_block(number, of_columns=...)` gives the prepared blocks.
     """
     n_rows, n_cols = layout.rows.n_blocks, layout.cols.n_blocks
     chosen = {(k * (n_rows - 1) // samples, n_cols - 1 - k * (n_cols - 1) // (2 * samples)) for k in range(samples)}
     seconds = cells = 0.0
     for number, (i, j) in enumerate([next(iter(chosen)), *sorted(chosen)]):
-        left, right = read_block(i, False), read_block(j, True)
+        left, right = read_block(i, of_columns=False), read_block(j, of_columns=True)
         begin = perf_counter()
         tile = kernel.tile(left, right, np.dtype(dtype))
         if number:  # the first one only loads compiled code
             seconds, cells = seconds + perf_counter() - begin, cells + tile.size
     return seconds / cells
+
+
+def kernel_notes(kernel: Kernel, corpus: Corpus) -> Iterator[str]:
+    """What a user should know of a kernel on a corpus: values that are right and of little use, and what to do."""
+    observation = kernel.observation if isinstance(kernel, PositionLabeling) else None
+    if isinstance(observation, Substitution) and not observation.is_positive_semidefinite:
+        smallest = observation.smallest_eigenvalue
+        yield (
+            f"the substitution matrix is not positive semidefinite (smallest eigenvalue {smallest:.3g}), as published "
+            "ones are not: learners that solve with the Gram matrix may refuse it, and perceptrons learn badly from "
+            f"it; take exp(0.15 (s_ab - (s_aa + s_bb) / 2)) of its entries s, or add {-smallest:.3g} to its diagonal"
+        )
+    if isinstance(observation, Identity):
+        packed = corpus.packed()
+        is_set = np.array([name.startswith(FEATURE_SET_MARK) for name in packed.vocabulary.symbols], dtype=bool)
+        alone = int(np.count_nonzero(is_set & (np.bincount(packed.observed, minlength=len(is_set)) == 1)))
+        if alone > packed.n_positions / 2:
+            yield (
+                f"identity compares feature sets as a whole, and {alone:,} of {packed.n_positions:,} positions have "
+                "one that is nowhere else: nothing can be learned for new ones; the observation kernels linear and "
+                "polynomial:degree=2,normalized=true compare them feature by feature (--observation, or [kernel] of "
+                "a job file)"
+            )
 
 
 def megabytes(count: float) -> str:

@@ -26,22 +26,18 @@ from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptE
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.strays import segment_named
-from gramline.pipeline.storage.documents import REVISION, STORE
 from gramline.pipeline.storage.groups import (
     COMPRESSIONS,
     ROWS,
     TILE_BYTES,
     NewArray,
     check_format,
-    is_local,
-    local_path,
     open_group,
     read_attributes,
-    write_attributes,
 )
-from gramline.pipeline.storage.places import storage_error, storage_errors
+from gramline.pipeline.storage.places import STORE, is_local, local_path, storage_error, storage_errors
 from gramline.pipeline.storage.tile_array import ChunkError, TileArray
-from gramline.pipeline.storage.writer import GroupWriter
+from gramline.pipeline.storage.writer import REVISION, GroupWriter, write_attributes
 
 TILES = "tiles"  # name of the tile array
 STORE_FORMAT = 2  # of what is on disk; 1 had no seal on its attributes

@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gramline.pipeline.errors import StoreChangedError
-from gramline.pipeline.storage.documents import shared_bucket
-from gramline.pipeline.storage.groups import Group, is_local, local_path, open_group, read_attributes, write_attributes
+from gramline.pipeline.storage.groups import Group, open_group, read_attributes
 from gramline.pipeline.storage.object_store import REMOTE_ERRORS, dated_keys, delete, folders
-from gramline.pipeline.storage.places import storage_errors
+from gramline.pipeline.storage.places import is_local, local_path, shared_bucket, storage_errors
+from gramline.pipeline.storage.writer import write_attributes
 
 STRAY_SECONDS = 3600.0  # a temporary file this old belongs to nobody any more
 SEGMENTS = "rows/"

@@ -25,7 +25,7 @@ from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.saved import SavedLearner, check_labels, check_rows, load_learner, save_learner
-from gramline.pipeline.storage.documents import MODEL, RANKER, GroupKind
+from gramline.pipeline.storage.places import MODEL, RANKER, GroupKind
 
 if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker

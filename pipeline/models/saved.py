@@ -22,8 +22,8 @@ from gramline.learners.estimator import Learner
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.corpus.packed import Arrays, check_codes, check_offsets, packed_from_arrays, packed_to_arrays
 from gramline.pipeline.errors import InputError, StoreError
-from gramline.pipeline.storage.documents import SAVED_LEARNERS, GroupKind
 from gramline.pipeline.storage.groups import check_format, read_group, require_kind_or_nothing
+from gramline.pipeline.storage.places import SAVED_LEARNERS, GroupKind
 from gramline.pipeline.storage.writer import write_group
 
 # What reading a damaged description raises besides our own errors.

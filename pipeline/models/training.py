@@ -1,15 +1,92 @@
-"""What is trained on: whether a Gram matrix suits a learner, and which structures it leaves out."""
+"""Before a training: whether a Gram matrix suits a learner, what is left out, and what a Gaussian process will take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
 
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.estimator import Learner
+from gramline.learners.gaussian_process.expectation import powers_bytes
 from gramline.learners.kinds import GramLearner
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.gram.cholesky import FactorPlan, plan_factor
 from gramline.pipeline.gram.stored import StoredGram
+
+USUAL_SWEEPS = 8  # one factorisation and one inverse diagonal per label and sweep
+PRODUCTS_PER_SWEEP = 150  # with K, of all labels at once
+SAMPLE_ROWS = 768
+VECTORS = 40  # numbers per row and label that training keeps
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Factorisations of one training, and all of it at the usual number of sweeps."""
+
+    n_rows: int
+    n_labels: int
+    is_tiled: bool
+    peak_bytes: int  # of this process, or of one worker thread when tiled
+    scratch_bytes: int
+    factor_seconds: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def plan_training(gram: StoredGram, n_rows: int, n_labels: int, rank: int | None = None) -> TrainingPlan:
+    """For so many labeled rows, with the limit and the executor of `gram`; a `rank` needs no factor of that size."""
+    rate, n_threads = lapack_rate(), gram.executor.n_threads
+    if rank is not None:
+        rank = min(rank, n_rows)
+        plan = FactorPlan(False, 8 * n_rows * rank * 4, 0, 0, float(n_rows) * rank**2 * 2)
+    else:
+        plan = plan_factor(gram.store, n_rows, gram.factor_limit)
+    factor = plan.seconds(rate, n_threads)
+    products = PRODUCTS_PER_SWEEP * 2.0 * (rank or n_rows) * n_rows * n_labels / rate
+    return TrainingPlan(
+        n_rows,
+        n_labels,
+        plan.is_tiled,
+        plan.peak_bytes + vector_bytes(n_rows, n_labels),
+        plan.scratch_bytes,
+        factor,
+        USUAL_SWEEPS * (2 * n_labels * factor + products),
+    )
+
+
+def plan_learner(gram: StoredGram, learner: Learner) -> TrainingPlan:
+    """The plan of a Gaussian-process labeler on the labels of `gram`."""
+    known = [label for structure in gram.labels for label in structure if label is not None]
+    n_labels = len(gram.label_names or set(known))
+    params = learner.get_params()
+    return plan_training(gram, len(known), n_labels, params["rank"] if params["approximation"] else None)
+
+
+def vector_bytes(n_rows: int, n_labels: int) -> int:
+    """What a Gaussian-process labeler keeps beside its factors, by the bound that keeps more."""
+    return 8 * n_rows * VECTORS * n_labels + powers_bytes(n_rows, n_labels)
+
+
+def lapack_rate() -> float:
+    """Floating-point operations per second of one core, from a small factorisation."""
+    matrix = np.asfortranarray(np.eye(SAMPLE_ROWS) + 0.1)
+    seconds = []
+    with one_blas_thread():
+        for _ in range(3):
+            copy = matrix.copy(order="F")
+            begin = perf_counter()
+            lapack.dpotrf(copy, lower=1, overwrite_a=1, clean=0)
+            seconds.append(perf_counter() - begin)
+    return SAMPLE_ROWS**3 / 3 / max(min(seconds), 1e-9)
 
 
 def open_training_gram(path: str, learner: Learner) -> StoredGram:

@@ -1,4 +1,4 @@
-"""Groups of named arrays on disk, in memory or on an object store; with `group_places` all that imports zarr.
+"""Groups of named arrays on disk, in memory or on an object store; with `places` and `writer` all that imports zarr.
 
 Knows formats and files, and refuses to know what the arrays mean. Every array is checked by crc32c, the last codec
 of its chain, so that a damaged chunk is an error and never a number.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +24,17 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import LocalStore
 
 from gramline.pipeline.errors import StorageUnavailableError, StoreDamagedError, StoreError, first_line
-from gramline.pipeline.storage.documents import EXPORTED, SEAL, STORE, GroupKind, seal_of, shared_bucket
-from gramline.pipeline.storage.documents import write_attributes as write_attributes
 from gramline.pipeline.storage.object_store import sized_keys
-from gramline.pipeline.storage.places import is_local as is_local
-from gramline.pipeline.storage.places import local_path as local_path
-from gramline.pipeline.storage.places import open_store, storage_errors
+from gramline.pipeline.storage.places import (
+    EXPORTED,
+    STORE,
+    GroupKind,
+    is_local,
+    local_path,
+    open_store,
+    shared_bucket,
+    storage_errors,
+)
 
 Array = zarr.Array[Any]
 Group = zarr.Group
@@ -47,6 +53,7 @@ TILE_BYTES = 1 << 34
 CHUNK_BYTES = 1 << 31  # of a compressed chunk: what its codec can hold at all
 REBUILD = "rebuild it"
 CHUNK_ITEMS = 1 << 21  # items of one chunk of a plain array: large enough to be cheap, small enough to stream
+SEAL = "seal"  # the attribute with a digest of all others
 CHECKED = "arrays"  # the attribute that lists the arrays of a group with their digests
 # What Zarr raises at metadata and chunks that are not what they should be: one sentence each, whatever it was.
 DAMAGED = (
@@ -77,6 +84,11 @@ def read_attributes(url: str, kind: GroupKind = STORE) -> tuple[dict[str, Any], 
     attributes = dict(open_group(url, kind).attrs.asdict())
     seal = attributes.pop(SEAL, None)
     return attributes, None if seal is None else seal == seal_of(attributes)
+
+
+def seal_of(attributes: Mapping[str, Any]) -> str:
+    """A digest of all attributes but the seal itself."""
+    return hashlib.blake2b(json.dumps(attributes, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def check_format(url: str, what: str, version: Any, readable: tuple[int, ...], is_sealed: bool | None) -> None:

@@ -1,4 +1,4 @@
-"""Where groups of arrays are kept: a local folder, memory, or an object store by url; and what they refuse."""
+"""Where groups of arrays are kept (a folder, memory, or an object store by url), what is refused, kinds of groups."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -96,6 +97,12 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     return ObjectStore(open_bucket(url), read_only=read_only)
 
 
+def shared_bucket(node: Any) -> Any:
+    """The object store that a Zarr group or array is in, where others may write at any time; None in other places."""
+    store = node.store_path.store
+    return store.store if isinstance(store, ObjectStore) else None
+
+
 async def wait_for_writes() -> None:
     """Zarr's own thread goes on with what it was asked to write before an interruption: wait for it."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -153,3 +160,53 @@ def storage_errors(url: str) -> Iterator[None]:
         yield
     except STORAGE_ERRORS as error:
         raise storage_error(url, error) from error
+
+
+@dataclass(frozen=True)
+class GroupKind:
+    """What a path should lead to: its name, the attribute that tells it from others, and what to do without it."""
+
+    name: str
+    key: str
+    value: str
+    advice: str
+
+    def holds(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether a group with these attributes is of this kind."""
+        return bool(attributes.get(self.key) == self.value)
+
+    def require(self, url: str, attributes: Mapping[str, Any]) -> None:
+        """Refuse a group of another kind."""
+        if not self.holds(attributes):
+            kinds = [f"a {kind.name}" for kind in KINDS if kind.holds(attributes)]
+            raise self.refusal(url, kinds[0] if kinds else "a Zarr group of something else")
+
+    def require_folder(self, url: str) -> None:
+        """Refuse a local path where no folder is; nothing can be said about other places before they are opened."""
+        if is_local(url) and not local_path(url).is_dir():
+            raise self.refusal(url, "a file") if local_path(url).exists() else self.missing(url)
+
+    def missing(self, url: str) -> StoreError:
+        """What to say of a place without a group."""
+        if not is_local(url):
+            return StoreError(f"there is no {self.name} at {url}", advice=self.advice)
+        if not local_path(url).is_dir():
+            return StoreError(f"{url} does not exist", advice=self.advice)
+        is_empty = not any(local_path(url).iterdir())
+        return self.refusal(url, "an empty folder" if is_empty else "a folder of something else")
+
+    def refusal(self, url: str, what: str) -> StoreError:
+        """What to say of something else at `url`."""
+        return StoreError(f"{url} is not a {self.name} but {what}", advice=self.advice)
+
+    def as_target(self) -> GroupKind:
+        """The same kind where something is written to: anything else there is not replaced."""
+        return replace(self, advice="choose another path, or remove it")
+
+
+STORE = GroupKind("store", "gramline", "gram", "give the path of a store that `gramline gram build` wrote")
+MODEL = GroupKind("model", "format", "gramline model", "give the path of a model that `gramline fit` wrote")
+RANKER = GroupKind("ranker", "format", "gramline ranker", "give the path of a ranker that `gramline fit` wrote")
+KINDS = (STORE, MODEL, RANKER)
+EXPORTED = {"gramline": "export"}  # attributes of an exported array: by them alone it is known, and replaced
+SAVED_LEARNERS = (MODEL, RANKER)  # what a newly trained one may replace

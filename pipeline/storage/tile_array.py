@@ -15,17 +15,10 @@ from numpy.typing import NDArray
 from gramline.kernels.errors import LocatedError
 from gramline.pipeline.errors import StoreDamagedError, first_line
 from gramline.pipeline.files import write_then_rename
-from gramline.pipeline.storage.documents import grow_array
-from gramline.pipeline.storage.groups import (
-    delete_chunk,
-    is_local,
-    list_chunks,
-    local_path,
-    open_array,
-    open_group,
-)
+from gramline.pipeline.storage.groups import delete_chunk, list_chunks, open_array, open_group
 from gramline.pipeline.storage.object_store import STORAGE_ERRORS
-from gramline.pipeline.storage.places import require_inside
+from gramline.pipeline.storage.places import is_local, local_path, require_inside
+from gramline.pipeline.storage.writer import grow_array
 
 PIECE_BYTES = 1 << 20  # read at a time
 UNREADABLE: tuple[type[Exception], ...] = (ValueError, RuntimeError, *STORAGE_ERRORS)  # what Zarr raises at a chunk

@@ -1,4 +1,8 @@
-"""Whole groups written and removed: what is written appears at once or not at all, and replaces nothing of others."""
+"""Whole groups written, changed and removed: they appear at once or not at all, and replace nothing of others.
+
+A change on a local disk is made under a lock. In an object store nobody can be locked out, so there a change is made of
+what is there at that moment, or it is refused: nobody else's change is lost.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +21,17 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
-from gramline.pipeline.errors import StoreError
-from gramline.pipeline.storage.documents import ROOT, GroupKind
+from gramline.pipeline.errors import StoreChangedError, StoreError
 from gramline.pipeline.storage.groups import (
     CHECKED,
+    SEAL,
     Array,
     NewArray,
     digest,
     group_exists,
-    is_local,
-    local_path,
     require_kind_or_nothing,
+    seal_of,
     write_arrays,
-    write_attributes,
 )
 from gramline.pipeline.storage.object_store import (
     delete,
@@ -39,9 +41,22 @@ from gramline.pipeline.storage.object_store import (
     put,
     refuse_secrets,
     sized_keys,
+    update_document,
 )
-from gramline.pipeline.storage.places import is_in_memory, open_store, read_everything, storage_errors, wait_for_writes
+from gramline.pipeline.storage.places import (
+    GroupKind,
+    is_in_memory,
+    is_local,
+    local_path,
+    open_store,
+    read_everything,
+    shared_bucket,
+    storage_errors,
+    wait_for_writes,
+)
 
+ROOT = "zarr.json"  # the document that makes a group or an array
+REVISION = "revision"  # the attribute that counts changes, in object stores
 CHUNK = re.compile(r"c(/\d+)*")  # the key of a chunk of an array without a name
 
 
@@ -202,6 +217,48 @@ def _not_empty(url: str, other: str) -> StoreError:
 
 def exists_already(url: str) -> StoreError:
     return StoreError(f"{url} exists already", advice="choose another path or remove it")
+
+
+def write_attributes(node: Any, attributes: Mapping[str, Any]) -> None:
+    """Replace all attributes of a group or an array, in one document with a seal.
+
+    In an object store they must be made of those that are there now, by their revision; otherwise nothing is written
+    and it is a StoreChangedError.
+    """
+    plain = {key: value for key, value in attributes.items() if key != SEAL}
+    if shared_bucket(node) is None:
+        node.attrs.put(_sealed(plain))
+        return
+    revision = plain.get(REVISION, 0)
+    wanted = _sealed(plain | {REVISION: revision + 1})
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        current = document["attributes"]
+        if current != wanted and current.get(REVISION, 0) != revision:
+            raise StoreChangedError("somebody else changed the attributes; open the group again")
+        return document | {"attributes": wanted}
+
+    update_document(shared_bucket(node), _document(node), change)
+
+
+def grow_array(array: Any, shape: tuple[int, ...]) -> None:
+    """Make room for more chunks. In an object store it never shrinks: others may have made room for theirs."""
+    if shared_bucket(array) is None:
+        array.resize(shape)
+        return
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        return document | {"shape": [max(sizes) for sizes in zip(document["shape"], shape, strict=True)]}
+
+    update_document(shared_bucket(array), _document(array), change)
+
+
+def _sealed(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {**attributes, SEAL: seal_of(attributes)}
+
+
+def _document(node: Any) -> str:
+    return f"{node.path}/{ROOT}".removeprefix("/")
 
 
 def remove_group(url: str) -> None:

@@ -15,9 +15,8 @@ from gramline.kernels import Polynomial, SequenceLabeling
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.crossval.folds import k_fold
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import hide
-from gramline.pipeline.crossval.validate import cross_validate
+from gramline.pipeline.crossval.validate import cross_validate, grid
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
 

@@ -16,8 +16,8 @@ from gramline.learners import LabelingPerceptron
 from gramline.pipeline import Model, StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.storage.documents import MODEL, RANKER
 from gramline.pipeline.storage.groups import group_exists, read_group
+from gramline.pipeline.storage.places import MODEL, RANKER
 from gramline.pipeline.storage.writer import remove_group, write_group
 
 ARRAYS = {

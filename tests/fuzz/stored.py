@@ -27,7 +27,8 @@ from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.verify import verify_gram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker
-from gramline.pipeline.storage.groups import digest, open_group, read_attributes, write_arrays, write_attributes
+from gramline.pipeline.storage.groups import digest, open_group, read_attributes, write_arrays
+from gramline.pipeline.storage.writer import write_attributes
 
 X = [["a", "b"], ["b", "c", "a"], ["c"], ["a", "a"]]
 Y = [["O", "B"], ["B", "O", "O"], ["B"], ["O", "O"]]

@@ -17,9 +17,8 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.choices import Compression, CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.validate import cross_validate
+from gramline.pipeline.crossval.validate import cross_validate, grid
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.groups import COMPRESSIONS
 

@@ -24,13 +24,12 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import FoldSpec
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training import fit_on_gram, hide
-from gramline.pipeline.crossval.validate import METRICS, cross_validate
+from gramline.pipeline.crossval.validate import METRICS, cross_validate, grid
 from gramline.pipeline.errors import InputError, PlanError, RunError
 from gramline.pipeline.events import Event, JobStarted, Message, ProblemsSolved, TrainingStarted
 from gramline.pipeline.executors.base import Executor, InlineExecutor, Outcome, Result, Task

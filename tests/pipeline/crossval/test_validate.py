@@ -21,9 +21,8 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, k_fold
-from gramline.pipeline.crossval.grid import grid
 from gramline.pipeline.crossval.training import hide
-from gramline.pipeline.crossval.validate import CrossValidation, cross_validate
+from gramline.pipeline.crossval.validate import CrossValidation, cross_validate, grid
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.store import TileStore
 

@@ -26,10 +26,9 @@ from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models import ranker as ranker_module
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.ranker import Ranker
-from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed
+from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
 from gramline.pipeline.models.saved import SavedLearner, save_learner
-from gramline.pipeline.storage.documents import RANKER
+from gramline.pipeline.storage.places import RANKER
 
 
 def phrase(draw: random.Random, depth: int) -> list[Any]:

@@ -13,8 +13,8 @@ from zarr.core.sync import _get_loop
 
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.storage import writer as group_writer
-from gramline.pipeline.storage.documents import MODEL, RANKER
 from gramline.pipeline.storage.groups import read_group
+from gramline.pipeline.storage.places import MODEL, RANKER
 from gramline.pipeline.storage.writer import write_group
 
 ARRAYS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gramline.pipeline.crossval.grid import MOST, expand, kernel_kinds, learner_kinds
+from gramline.pipeline.crossval.job import MOST, expand, kernel_kinds, learner_kinds
 from gramline.pipeline.errors import InputError
 
 KINDS = kernel_kinds() | learner_kinds("gaussian-process")
