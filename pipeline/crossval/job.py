@@ -18,7 +18,6 @@ from typing import Any
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import EVERYTHING, find
 from gramline.kernels.parameters import Record, parameters_of
-from gramline.kernels.priors import EmpiricalPrior
 from gramline.kernels.value_kinds import Kind
 from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.estimator import Learner
@@ -209,8 +208,3 @@ def problems_of(job: Job, data: JobData, folds: Folds) -> list[Problem]:
             digest = hashlib.blake2b(f"{known}{part}".encode(), digest_size=16).hexdigest()
             problems.append(Problem(number, fold, digest))
     return problems
-
-
-def counts_labels(kernel: Kernel) -> bool:
-    """True for a kernel whose values depend on labels, so that every fold needs a Gram matrix of its own."""
-    return isinstance(getattr(kernel, "prior", None), EmpiricalPrior)

@@ -6,12 +6,12 @@ from typing import Any
 
 from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.folds import joined
-from gramline.pipeline.crossval.job import Job, JobData, counts_labels, problems_of
+from gramline.pipeline.crossval.job import Job, JobData, problems_of
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings, stored
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
-from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.spec import GramSpec, counts_labels
 
 
 def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, n_threads: int) -> dict[str, Any]:

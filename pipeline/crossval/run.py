@@ -17,7 +17,7 @@ from gramline.pipeline.crossval.solve import JobSettings, Running, solve, stored
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
 from gramline.pipeline.events import JobStarted, Listener, Message, silent
-from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.base import Executor, HasDashboard
 
 PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
 
@@ -102,9 +102,8 @@ def _once(
     def get() -> Executor:
         if not entered:
             entered.append(stack.enter_context(executor()))
-            link = getattr(getattr(entered[0], "client", None), "dashboard_link", None)
-            if link and _answers(link):
-                progress(Message(f"Dask dashboard: {link}"))
+            if isinstance(entered[0], HasDashboard) and _answers(entered[0].dashboard_link):
+                progress(Message(f"Dask dashboard: {entered[0].dashboard_link}"))
         return entered[0]
 
     return get

@@ -11,6 +11,7 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,8 @@ class RunFolder:
         """The timings of the tiles that a build computed."""
         if not reports:
             return
-        names = ("i", "j", "read_seconds", "compute_seconds", "write_seconds", "written_bytes", "worker")
-        columns: dict[str, Any] = {name: [getattr(report, name) for report in reports] for name in names}
-        columns["store"] = [store] * len(reports)
-        self.write_parquet(self.path / "tiles" / f"{uuid.uuid4().hex}.parquet", pa.table(columns))
+        rows = [asdict(report) | {"store": store} for report in reports]
+        self.write_parquet(self.path / "tiles" / f"{uuid.uuid4().hex}.parquet", pa.Table.from_pylist(rows))
 
     def tiles(self) -> list[dict[str, Any]]:
         """Timings of all tiles that this run computed."""

@@ -22,7 +22,7 @@ from gramline.learners.kinds import SharedPassLearner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds
-from gramline.pipeline.crossval.job import Job, JobData, Problem, counts_labels
+from gramline.pipeline.crossval.job import Job, JobData, Problem
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.training import HeldOut, drop_unlabeled, fit_on_corpus, fit_on_gram, fit_one, hide
 from gramline.pipeline.errors import PlanError, RunError, named_line
@@ -41,6 +41,7 @@ from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_sto
 from gramline.pipeline.gram.cache import GramCache, LeadingGram, building
 from gramline.pipeline.gram.cholesky import plan_factor
 from gramline.pipeline.gram.plan import megabytes
+from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram, report_reads
 from gramline.pipeline.models.training import vector_bytes

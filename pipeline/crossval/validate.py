@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import nan
-from typing import Any, get_args
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
-from gramline.kernels.priors import EmpiricalPrior
+from gramline.kernels.base import Kernel
 from gramline.learners.estimator import Learner, is_listed
 from gramline.learners.kinds import RankingLearner, RoundProgress
 from gramline.learners.labels import label_lists
@@ -28,9 +28,26 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, custom_folds, k_fold
 from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.gram.spec import counts_labels
 
 Settings = Sequence[Mapping[str, Any]]
 METRICS: tuple[str, ...] = get_args(Metric)
+
+
+@runtime_checkable
+class HasKernel(Protocol):
+    """A Gram matrix that may know which kernel it was made with."""
+
+    @property
+    def kernel(self) -> Kernel | None: ...
+
+
+@runtime_checkable
+class HasLabels(Protocol):
+    """A Gram matrix that knows the labels it was made with."""
+
+    @property
+    def labels(self) -> Sequence[Sequence[str | None]]: ...
 
 
 @dataclass(frozen=True)
@@ -221,20 +238,18 @@ def check_folds(n_structures: int, labels: Sequence[Sequence[str | None]], folds
 
 def check_leaks(gram: GramOperator | Corpus, folds: Folds) -> None:
     """Refuse a Gram matrix whose numbers know labels that a fold hides."""
-    kernel = getattr(gram, "kernel", None)
-    if isinstance(getattr(kernel, "prior", None), EmpiricalPrior) and not _never_counted(gram, folds):
+    if isinstance(gram, HasKernel) and counts_labels(gram.kernel) and not _never_counted(gram, folds):
         raise InputError(
             "an empirical prior was counted from the labels of all structures, so held-out labels would leak into "
             "training; use a uniform or tabulated prior, or one Gram matrix per fold (a job file makes them)"
         )
 
 
-def _never_counted(gram: Any, folds: Folds) -> bool:
+def _never_counted(gram: object, folds: Folds) -> bool:
     """True when the labels of every hidden structure were missing already when the Gram was made."""
-    known = getattr(gram, "labels", None)
-    if known is None:
+    if not isinstance(gram, HasLabels):
         return False
-    hidden = {k for fold in range(len(folds)) for k in folds.hidden(fold).tolist()}
+    known, hidden = gram.labels, {k for fold in range(len(folds)) for k in folds.hidden(fold).tolist()}
     return all(label is None for k in hidden for label in known[k])
 
 

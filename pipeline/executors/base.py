@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
@@ -49,6 +49,16 @@ class Executor(Protocol):
         Tasks are drawn lazily, a few per thread ahead. Closing the generator (`contextlib.closing`) abandons what has
         not started. Raises ClusterError when the cluster itself is lost.
         """
+        ...
+
+
+@runtime_checkable
+class HasDashboard(Protocol):
+    """An executor whose work can be watched in a browser."""
+
+    @property
+    def dashboard_link(self) -> str:
+        """Where the page would be; nobody may serve it."""
         ...
 
 

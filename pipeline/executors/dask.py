@@ -60,6 +60,10 @@ class DaskExecutor:
         return self._client
 
     @property
+    def dashboard_link(self) -> str:
+        return str(self._client.dashboard_link or "")
+
+    @property
     def n_threads(self) -> int:
         """Threads of all workers that are there now, at least 1."""
         return max(1, self._threads_now())

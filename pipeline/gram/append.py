@@ -8,9 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.packing import Packable, Packed
-from gramline.kernels.priors import EmpiricalPrior
 from gramline.learners.labels import first_unknown_label
 from gramline.learners.operators.layout import BlockLayout
 from gramline.pipeline.corpus.corpus import Corpus
@@ -21,6 +19,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.build import choose_executor, compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
+from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.places import is_in_memory, is_local, local_path, memory_lock
@@ -112,7 +111,7 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
     if not store.layout.is_symmetric:
         advice = "only a symmetric one can be appended to"
         raise StoreError(f"{store.url} is a Gram matrix between two corpora", advice=advice)
-    if isinstance(kernel, PositionLabeling) and isinstance(kernel.prior, EmpiricalPrior):
+    if counts_labels(kernel):
         raise StoreError(
             f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile",
             advice="rebuild the whole corpus",

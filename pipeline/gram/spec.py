@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.packing import Packed
 from gramline.kernels.parameters import plain_value
+from gramline.kernels.priors import EmpiricalPrior
 from gramline.kernels.value_kinds import Choice
 from gramline.pipeline.choices import Dtype
 from gramline.pipeline.corpus.packed import packed_fingerprint
@@ -61,10 +63,15 @@ class GramSpec:
             changes.append(f"shape: it is {'symmetric' if self.cols is None else 'between two corpora'}")
         elif self.cols != other.cols:
             changes.append("second corpus: it holds another one")
-        for name in ("dtype", "format"):
-            if getattr(self, name) != getattr(other, name):
-                changes.append(f"{name}: {getattr(self, name)} instead of {getattr(other, name)}")
+        for name, mine, theirs in (("dtype", self.dtype, other.dtype), ("format", self.format, other.format)):
+            if mine != theirs:
+                changes.append(f"{name}: {mine} instead of {theirs}")
         return "; ".join(changes) or None
+
+
+def counts_labels(kernel: Kernel | None) -> bool:
+    """True for a kernel whose values depend on all training labels: it has a prior that counts them."""
+    return isinstance(kernel, PositionLabeling) and isinstance(kernel.prior, EmpiricalPrior)
 
 
 def _changes(path: str, mine: Any, theirs: Any) -> Iterator[str]:

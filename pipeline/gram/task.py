@@ -61,9 +61,15 @@ def packed_bytes(packed: Packed) -> int:
     return sum(array.nbytes for array in packed.arrays().values())
 
 
+class _Memory(local):
+    """What every thread keeps for itself."""
+
+    chunk: NDArray[Any] | None = None
+
+
 _stores: Cache[TileStore] = Cache(STORES_KEPT)
 _blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, packed_bytes)
-_memory = local()
+_memory = _Memory()
 
 
 def compute_tile(task: TileTask) -> TileReport:
@@ -96,8 +102,7 @@ def compute_tile(task: TileTask) -> TileReport:
 
 def _chunk_memory(store: TileStore) -> NDArray[Any]:
     """Room for one whole tile, padding included: the same for all tiles of a thread."""
-    tiles = store.tiles
-    chunk: NDArray[Any] | None = getattr(_memory, "chunk", None)
+    tiles, chunk = store.tiles, _memory.chunk
     if chunk is None or chunk.shape != tiles.chunks or chunk.dtype != tiles.dtype:
         chunk = _memory.chunk = np.empty(tiles.chunks, tiles.dtype)
     return chunk

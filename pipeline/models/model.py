@@ -23,15 +23,22 @@ from gramline.learners.kinds import HasProbabilities
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.saved import SavedLearner, check_labels, check_rows, load_learner, save_learner
+from gramline.pipeline.models.saved import (
+    SavedLearner,
+    check_labels,
+    check_rows,
+    describe_learner,
+    load_learner,
+    save_learner,
+)
 from gramline.pipeline.storage.places import MODEL, RANKER, GroupKind
 
 if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker
 
 
-COUNTED = ("symbols", "labels")  # what is kept of all training positions where a prior counts them
 STRANGE = (
     "the model knows none of the features of these structures; where they were imported with other --features than the "
     "training corpus, import them again with the same"
@@ -149,36 +156,28 @@ class Model:
 
     def _packed(self, corpus: Packable | Packed) -> Packed:
         """The new structures in the model's vocabulary."""
-        kind = getattr(corpus, "kind", self.support.kind)
-        if kind != self.support.kind:
-            raise InputError(f"the model is for {self.support.kind}, but the corpus holds {kind}")
-        if not isinstance(corpus, Packed):
-            packed = corpus.packed(like=self.support)
+        packed = pack_like(corpus, self.support, "model")
+        if packed is not corpus:
             used = packed.features.indices
             if used.size and used.min() >= len(self.support.vocabulary.features) and STRANGE not in self.notes:
                 self.notes.append(STRANGE)
             return packed
-        known, given = self.support.vocabulary, corpus.vocabulary
+        known, given = self.support.vocabulary, packed.vocabulary
         for part in ("symbols", "features", "labels"):
             names = getattr(known, part)
             if getattr(given, part)[: len(names)] != names:
                 raise InputError(f"the packed corpus has other {part} than the model; pack it with like=model.support")
-        return corpus
+        return packed
 
     # ---- what it is
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        return tuple(getattr(self.learner, "label_names_", self.support.vocabulary.labels))
+        return tuple(self.learner.fitted().get("label_names_", self.support.vocabulary.labels))
 
     def describe(self) -> dict[str, Any]:
         """What it is, as a small JSON-able dictionary."""
-        learner = self.learner.attributes()
-        return {
-            "learner": learner["name"],
-            "params": learner["params"],
-            "kernel": None if self.kernel is None else self.kernel.to_dict(),
-            "kind": self.support.kind,
+        return describe_learner(self.learner, self.kernel, self.support) | {
             "labels": list(self.label_names),
             "support_structures": len(self.support),
             "support_positions": self.support.n_positions,
@@ -188,7 +187,8 @@ class Model:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
-        more = {} if self.counted is None else {"counted": {name: getattr(self.counted, name) for name in COUNTED}}
+        counted = self.counted
+        more = {} if counted is None else {"counted": {"symbols": counted.symbols, "labels": counted.labels}}
         save_learner(path, MODEL, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
 
     @classmethod
@@ -205,8 +205,15 @@ class Model:
         elif not saved.learner.reads_corpus:
             raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
         counts = saved.more.get("counted")
-        counted = None if counts is None else _symbols_and_labels(*(counts[name] for name in COUNTED))
+        counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
         return cls(saved.learner, saved.kernel, saved.support, counted)
+
+
+def pack_like(corpus: Packable | Packed, support: Packed, what: str) -> Packed:
+    """New structures in the vocabulary of the support of a model or a ranker (`what`); another kind is refused."""
+    if isinstance(corpus, Corpus | Packed) and corpus.kind != support.kind:
+        raise InputError(f"the {what} is for {support.kind}, but the corpus holds {corpus.kind}")
+    return corpus if isinstance(corpus, Packed) else corpus.packed(like=support)
 
 
 def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:

@@ -28,12 +28,13 @@ from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.model import chosen_structures
+from gramline.pipeline.models.model import chosen_structures, pack_like
 from gramline.pipeline.models.saved import (
     SavedLearner,
     check_forest_arrays,
     check_hypotheses,
     check_rows,
+    describe_learner,
     load_learner,
     save_learner,
 )
@@ -91,7 +92,7 @@ class Ranker:
             if not isinstance(corpus, Corpus):
                 raise InputError("packed candidates have no groups; give the structure numbers of each group")
             groups = Groups.of(corpus).members
-        new = self._packed(corpus)
+        new = self.kernel.prepare(pack_like(corpus, self.support, "ranker"))
         candidates = candidate_groups(groups, len(new))
         if self.forest is None:
             return self._votes_from_support(new, candidates)
@@ -115,22 +116,11 @@ class Ranker:
         chosen = self.learner.predict(cross, [columns.tolist() for columns in candidates])
         return [np.bincount([k], minlength=len(columns)) for k, columns in zip(chosen, candidates, strict=True)]
 
-    def _packed(self, corpus: Packable | Packed) -> Packed:
-        kind = getattr(corpus, "kind", self.support.kind)
-        if kind != self.support.kind:
-            raise InputError(f"the ranker is for {self.support.kind}, but the corpus holds {kind}")
-        return self.kernel.prepare(corpus if isinstance(corpus, Packed) else corpus.packed(like=self.support))
-
     # ---- what it is
 
     def describe(self) -> dict[str, Any]:
         """What it is, as a small JSON-able dictionary; with the size of the forest beside that of its trees."""
-        state = self.learner.attributes()
-        description: dict[str, Any] = {
-            "learner": state["name"],
-            "params": state["params"],
-            "kernel": self.kernel.to_dict(),
-            "kind": self.support.kind,
+        description = describe_learner(self.learner, self.kernel, self.support) | {
             "labels": [],
             "hypotheses": len(self.learner.counts_) if self.learner.is_voting else 1,
         }

@@ -43,10 +43,10 @@ def check_state(state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
 
 def check_labels(learner: Learner, packed: Packed) -> None:
     """The label names of the learner are those of the structures it was trained on."""
-    names = getattr(learner, "label_names_", None)
+    fitted = learner.fitted()
+    names, among = fitted.get("label_names_"), fitted.get("label_kernel_")
     if names is not None and (not all(isinstance(name, str) for name in names) or len(set(names)) < len(names)):
         raise LearnerError("the label names of the learner are no distinct strings")
-    among = getattr(learner, "label_kernel_", None)
     if among is not None and (not isinstance(among, np.ndarray) or among.shape != (len(names or ()),) * 2):
         raise LearnerError("the label kernel of the learner is no square matrix over its labels")
     if names is not None and packed.vocabulary.labels and tuple(names) != packed.vocabulary.labels:
@@ -55,9 +55,8 @@ def check_labels(learner: Learner, packed: Packed) -> None:
 
 def check_rows(learner: Learner, n_rows: int) -> None:
     """One row of every row array per row of the support."""
-    for name in learner.row_arrays:
-        array = getattr(learner, name, None)
-        if isinstance(array, np.ndarray) and (array.ndim == 0 or len(array) != n_rows):
+    for name, array in learner.fitted().items():
+        if name in learner.row_arrays and isinstance(array, np.ndarray) and (array.ndim == 0 or len(array) != n_rows):
             raise LearnerError(f"{name!r} has the shape {array.shape} for a support of {n_rows} rows")
 
 
@@ -100,6 +99,17 @@ class SavedLearner:
     kernel: Kernel | None
     support: Packed
     more: Mapping[str, Arrays] = field(default_factory=dict)
+
+
+def describe_learner(learner: Learner, kernel: Kernel | None, support: Packed) -> dict[str, Any]:
+    """What a model or a ranker is made of, as the beginning of a small JSON-able dictionary."""
+    state = learner.attributes()
+    return {
+        "learner": state["name"],
+        "params": state["params"],
+        "kernel": None if kernel is None else kernel.to_dict(),
+        "kind": support.kind,
+    }
 
 
 def save_learner(path: str | os.PathLike[str], kind: GroupKind, saved: SavedLearner, *, overwrite: bool) -> None:
