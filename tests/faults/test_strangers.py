@@ -11,7 +11,7 @@ from forged import resealed
 from gram_samples import KERNEL, corpus
 
 from gramline.pipeline import StoredGram, build_gram, verify_gram
-from gramline.pipeline.errors import StoreError, TileCorruptError, TileFailedError
+from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError, TileFailedError
 from gramline.pipeline.storage.groups import read_group
 from gramline.pipeline.storage.writer import write_group
 
@@ -48,14 +48,12 @@ def test_links_are_not_followed_by_writers(store: Path, tmp_path: Path, name: st
 
 def test_a_tile_that_is_a_link_or_a_pipe(store: Path, tmp_path: Path) -> None:
     tile = store / "tiles" / "c" / "0" / "0"
-    linked(tile, tmp_path / "elsewhere" / "x")
-    with pytest.raises(StoreError, match="link or a device"):
-        StoredGram.open(store).tile(0, 0)
-    assert (0, 0) not in StoredGram.open(store).store.present()
-    tile.unlink()
-    os.mkfifo(tile)  # opened for reading, it would wait for ever
-    with pytest.raises(StoreError, match="link or a device"):
-        StoredGram.open(store).tile(0, 0)
+    for make in (lambda: linked(tile, tmp_path / "elsewhere" / "x"), lambda: os.mkfifo(tile)):
+        make()  # a pipe that is opened for reading would wait for ever
+        with pytest.raises(StoreError, match="link or a device"):
+            StoredGram.open(store).tile(0, 0)
+        assert (0, 0) not in StoredGram.open(store).store.present()
+        tile.unlink()
 
 
 def test_names_of_arrays_cannot_leave_the_folder(tmp_path: Path) -> None:
@@ -63,8 +61,9 @@ def test_names_of_arrays_cannot_leave_the_folder(tmp_path: Path) -> None:
     write_group(tmp_path / "a.zarr", {}, {"x": np.arange(3)})
     for name in ("../secret.zarr/x", "/etc/passwd", "x/../../secret.zarr/x"):
         resealed(tmp_path / "a.zarr", {"arrays": {name: "0" * 32}})
-        with pytest.raises(StoreError, match=r"a.zarr is damaged: array"):
+        with pytest.raises(StoreDamagedError) as caught:
             read_group(tmp_path / "a.zarr")
+        assert caught.value.problem.startswith(f"array {name!r}")
 
 
 def test_a_segment_cannot_leave_the_folder(store: Path, tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_a_segment_cannot_leave_the_folder(store: Path, tmp_path: Path) -> None:
     attributes = StoredGram.open(store).store._attributes
     attributes["segments"]["rows"][0]["folder"] = "../other.zarr/rows/0"
     resealed(store, attributes)
-    with pytest.raises(StoreError, match=r"a.zarr is damaged"):
+    with pytest.raises(StoreDamagedError):
         StoredGram.open(store)
 
 

@@ -21,8 +21,9 @@ from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.readers.conllu import read_conllu
 from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.crossval.folds import from_file
-from gramline.pipeline.errors import CorpusError, InputError, StoreError
+from gramline.pipeline.errors import CorpusError, InputError, StoreDamagedError, StoreError
 from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.packed_blocks import CORPUS
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker
@@ -39,16 +40,17 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
 
 def test_a_head_of_five_thousand_digits(tmp_path: Path) -> None:
     line = "\t".join(["1", "x", "_", "N", "_", "_", "1" * 5000, "d", "_", "_"])
-    with pytest.raises(CorpusError, match=r"the head '1+'\.\.\. \(5,000 characters\) is not the number") as caught:
+    with pytest.raises(CorpusError) as caught:
         read_conllu(written(tmp_path, "a.conllu", line))
     assert caught.value.line == 1
+    assert len(caught.value.problem) < 200, "what was given is cut off"
 
 
 def test_a_template_that_reaches_to_the_end_of_the_world(tmp_path: Path) -> None:
     """Two names for every row it reaches were made before anything was read."""
     columns = written(tmp_path, "a.conll", "a O\n")
     for row in ("-2147483648", "9" * 5000, "1001"):
-        with pytest.raises(CorpusError, match="reaches farther than 1000") as caught:
+        with pytest.raises(CorpusError) as caught:
             read_conll(columns, template=written(tmp_path, "a.template", f"U:%x[{row},0]"))
         assert (caught.value.path, caught.value.line) == (str(tmp_path / "a.template"), 1)
     with pytest.raises(CorpusError, match="at most 1000 neighbours"):
@@ -72,7 +74,7 @@ def test_json_lines(line: str, structure: int | None, problem: str, tmp_path: Pa
 
 def test_mixed_columns_name_the_structure(tmp_path: Path) -> None:
     lines = [json.dumps({"tokens": ["a"], "x": value}) for value in (1, 2, "three", 4)]
-    with pytest.raises(CorpusError, match="the column 'x'") as caught:
+    with pytest.raises(CorpusError) as caught:
         read_jsonl(written(tmp_path, "a.jsonl", "\n".join(lines)))
     assert (caught.value.line, caught.value.structure) == (3, 2)
 
@@ -119,8 +121,9 @@ def test_fold_files(content: str, said: str, tmp_path: Path) -> None:
 )
 def test_job_files(content: str, line: int, tmp_path: Path) -> None:
     Corpus.from_sequences([["a"], ["b"]], [["O"], ["O"]]).save(tmp_path / "tiny.parquet")
-    with pytest.raises(InputError, match=rf"job.toml:{line}\b"):
+    with pytest.raises(InputError) as caught:
         prepare(str(written(tmp_path, "job.toml", content.encode("latin-1"))), OPTIONS)
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "job.toml"), line)
 
 
 def test_a_secret_in_a_job_file_is_refused_before_it_is_written_back(tmp_path: Path) -> None:
@@ -148,8 +151,9 @@ def test_a_hundred_bytes_that_claim_ten_to_the_fifteen_rows(store: Path) -> None
     document = json.loads(chosen.read_text())
     for claim in ([10**15], [2**39]):
         chosen.write_text(json.dumps(document | {"shape": claim}))
-        with pytest.raises(StoreError, match=r"lengths.*claims"):
+        with pytest.raises(StoreDamagedError) as caught:
             StoredGram.open(store)
+        assert "lengths" in caught.value.problem
     tiles = store / "tiles" / "zarr.json"
     chosen.write_text(json.dumps(document))
     described = json.loads(tiles.read_text())
@@ -167,8 +171,9 @@ def test_numbers_that_would_send_compiled_loops_elsewhere(store: Path) -> None:
         after = before.copy()
         after[0, 1] = value
         write_arrays(group, {f"rows/0/{name}": after})
-        with pytest.raises(StoreError, match=r"the corpus kept in .*a.zarr is damaged: block 0"):
+        with pytest.raises(StoreDamagedError) as caught:
             StoredGram.open(store).row_corpus  # noqa: B018 - reading it is the test
+        assert (caught.value.part, caught.value.problem.partition(":")[0]) == (CORPUS, "block 0")
         write_arrays(group, {f"rows/0/{name}": before})
     attributes, _ = read_attributes(str(store))
     segment = attributes["segments"]["rows"][0]
@@ -176,8 +181,9 @@ def test_numbers_that_would_send_compiled_loops_elsewhere(store: Path) -> None:
     write_arrays(open_group(str(store)), {"rows/0/extent": extent + 10**9})
     segment["digests"]["extent"] = digest(extent + 10**9)
     resealed(store, attributes)
-    with pytest.raises(StoreError, match=r"a.zarr is damaged: rows/0/.* for 2 blocks"):
+    with pytest.raises(StoreDamagedError) as caught:
         StoredGram.open(store)
+    assert caught.value.problem.endswith("for 2 blocks")
 
 
 def test_a_model_sets_nothing_but_what_was_fitted(tmp_path: Path) -> None:
@@ -223,5 +229,6 @@ def test_a_ranker_without_its_counts(ranker: Path) -> None:
 
 def test_a_document_without_bottom(store: Path) -> None:
     (store / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": ' + "[" * 100_000)
-    with pytest.raises(StoreError, match="is not a store"):
+    with pytest.raises(StoreError) as caught:
         StoredGram.open(store)
+    assert caught.value.problem == f"{store} is not a store but something whose zarr.json cannot be read"

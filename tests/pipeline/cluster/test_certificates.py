@@ -92,14 +92,12 @@ def test_a_life_too_short_or_too_long_is_refused(tmp_path: Path, days: int) -> N
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     made = make_certificates(tmp_path / "certs")
-    before = {path: path.read_bytes() for path in made.files}
-    with pytest.raises(InputError, match="exists already"):
-        make_certificates(tmp_path / "certs")
-    assert {path: path.read_bytes() for path in made.files} == before
     (tmp_path / "other").write_text("precious")
-    with pytest.raises(InputError, match="exists already"):
-        make_certificates(tmp_path / "other")
-    assert (tmp_path / "other").read_text() == "precious"
+    before = {path: path.read_bytes() for path in (*made.files, tmp_path / "other")}
+    for name in ("certs", "other"):
+        with pytest.raises(InputError, match="exists already"):
+            make_certificates(tmp_path / name)
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_an_empty_folder_becomes_private(tmp_path: Path) -> None:

@@ -139,10 +139,10 @@ def test_plain_text_on_a_network_is_refused_before_anything_starts(tmp_path: Pat
     from gramline.pipeline.cluster.places import opened
 
     settings = load(tmp_path, text)
-    with pytest.raises(InputError, match=r"runs code as you; name the folder of certificates.*--insecure-plain-text"):
-        settings.refuse_exposed(insecure_plain_text=False)
-    with pytest.raises(InputError, match="runs code as you"), opened(settings):
-        pass
+    said = r"runs code as you; name the folder of certificates.*--insecure-plain-text"
+    for action in (lambda: settings.refuse_exposed(insecure_plain_text=False), lambda: opened(settings).__enter__()):
+        with pytest.raises(InputError, match=said):
+            action()
     settings.refuse_exposed(insecure_plain_text=True)
     load(tmp_path, f'{text}[tls]\nfolder = "certs"\n').refuse_exposed(insecure_plain_text=False)
 

@@ -55,10 +55,12 @@ def test_a_stranger_is_refused(address: str, certificates: Path, tmp_path: Path,
 
 
 def test_a_client_without_certificate_is_refused(address: str) -> None:
-    with pytest.raises(ClusterError, match="certificates"):
-        connect(address, timeout=TIMEOUT)
-    with pytest.raises(ClusterError, match="no Dask scheduler without TLS"):
-        connect(address.replace("tls://", "tcp://"), timeout=1.0)
+    for given, timeout, said in (
+        (address, TIMEOUT, "certificates"),
+        (address.replace("tls://", "tcp://"), 1.0, "no Dask scheduler without TLS"),
+    ):
+        with pytest.raises(ClusterError, match=said):
+            connect(given, timeout=timeout)
 
 
 def test_a_raw_connection_without_certificate_gets_no_answer(address: str, certificates: Path) -> None:
@@ -75,14 +77,11 @@ def test_a_raw_connection_without_certificate_gets_no_answer(address: str, certi
     assert said == b""
 
 
-def test_a_scheduler_of_another_authority_is_not_trusted(certificates: Path, tmp_path: Path) -> None:
-    options = tls_options(certificates / "theirs", "scheduler")
-    with scheduler(tmp_path, options) as address, pytest.raises(ClusterError, match="certificates"):
-        connect(address, **tls_files(certificates / "ours"), timeout=TIMEOUT)
-
-
-def test_a_client_certificate_cannot_serve(certificates: Path, tmp_path: Path) -> None:
-    options = tls_options(certificates / "ours", "client")
+@pytest.mark.parametrize(("authority", "role"), [("theirs", "scheduler"), ("ours", "client")])
+def test_a_scheduler_of_another_authority_or_with_a_client_certificate_is_not_trusted(
+    certificates: Path, tmp_path: Path, authority: str, role: str
+) -> None:
+    options = tls_options(certificates / authority, role)
     with scheduler(tmp_path, options) as address, pytest.raises(ClusterError, match="certificates"):
         connect(address, **tls_files(certificates / "ours"), timeout=TIMEOUT)
 

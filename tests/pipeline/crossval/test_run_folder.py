@@ -54,19 +54,16 @@ def test_tile_timings_of_several_sessions_add_up(tmp_path: Path) -> None:
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("dear")
-    with pytest.raises(InputError, match="something else than a run"), RunFolder(tmp_path / "other").begun(data(), {}):
-        pytest.fail("a foreign folder was taken")
-    with pytest.raises(InputError, match="is not a run"):
-        RunFolder.existing(tmp_path / "other")
     folder = RunFolder(tmp_path / "run")
     with folder.begun(data(), {}):
-        with (
-            pytest.raises(InputError, match="belongs to a job that is running"),
-            RunFolder(tmp_path / "run").begun(data(), {}),
+        for name, begun, existing in (
+            ("other", "something else than a run", "is not a run"),
+            ("run", "belongs to a job that is running", "has no results yet"),
         ):
-            pytest.fail("two jobs in one folder")
-        with pytest.raises(InputError, match="has no results yet"):
-            RunFolder.existing(tmp_path / "run")
+            with pytest.raises(InputError, match=begun), RunFolder(tmp_path / name).begun(data(), {}):
+                pytest.fail("a folder was taken that belongs to somebody else")
+            with pytest.raises(InputError, match=existing):
+                RunFolder.existing(tmp_path / name)
     (folder.path / "results.json").write_text("{")
     with pytest.raises(StoreError, match=r"results\.json cannot be read"):
         RunFolder.existing(tmp_path / "run").read_json("results.json")

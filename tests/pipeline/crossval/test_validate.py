@@ -155,12 +155,6 @@ def test_a_structure_without_any_label_may_be_none(data: tuple[Corpus, DenseGram
     expected = cross_validate(LabelingPerceptron(), data[1], labels, folds=3).predictions
     labels[3] = None
     assert cross_validate(LabelingPerceptron(), data[1], labels, folds=np.int64(3)).predictions == expected
-    with pytest.raises(LabelError, match="12 structures, but labels for 11"):
-        cross_validate(LabelingPerceptron(), data[1], labels[1:])
-    with pytest.raises(LabelError, match="labels must be one list of strings per structure, got None"):
-        cross_validate(LabelingPerceptron(), data[1], None)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected a learner such as"):
-        cross_validate("perceptron", data[1], labels)  # type: ignore[arg-type]
 
 
 def test_forty_problems_read_the_tiles_of_the_hungriest_fit_and_the_union_of_changed_columns(tmp_path: Path) -> None:
@@ -237,8 +231,15 @@ def test_learners_that_know_probabilities_tell_how_sure_they_are(data: tuple[Cor
         assert outcome.traces["bound"] == pytest.approx(alone.elbo_trace_)
 
 
-def test_a_learner_given_the_wrong_source_is_refused(data: tuple[Corpus, DenseGram]) -> None:
-    with pytest.raises(InputError, match="learns from a Gram matrix, but was given a Corpus"):
-        cross_validate(LabelingPerceptron(), data[0], data[0].labels)
-    with pytest.raises(InputError, match="learns from a corpus"):
-        cross_validate(Majority(), data[1], data[0].labels)
+def test_a_learner_given_the_wrong_source_or_labels_is_refused(data: tuple[Corpus, DenseGram]) -> None:
+    labels = data[0].labels
+    refusals: list[tuple[Any, Any, Any, type[Exception], str]] = [
+        (LabelingPerceptron(), data[0], labels, InputError, "learns from a Gram matrix, but was given a Corpus"),
+        (Majority(), data[1], labels, InputError, "learns from a corpus"),
+        (LabelingPerceptron(), data[1], labels[1:], LabelError, "12 structures, but labels for 11"),
+        (LabelingPerceptron(), data[1], None, LabelError, "labels must be one list of strings per structure, got None"),
+        ("perceptron", data[1], labels, InputError, "expected a learner such as"),
+    ]
+    for learner, source, given, kind, said in refusals:
+        with pytest.raises(kind, match=said):
+            cross_validate(learner, source, given)

@@ -159,17 +159,12 @@ def test_a_cluster_without_workers_is_given_up(scheduler: tuple[str, Any]) -> No
             next(outcomes)
 
 
-def test_an_unreachable_scheduler_is_an_error_within_seconds() -> None:
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://nowhere.invalid:8786", "tcp://127.0.0.1:notaport"])
+def test_an_unreachable_scheduler_is_an_error_within_seconds(address: str) -> None:
     start = time.monotonic()
-    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1 .*check the address"):
-        connect("tcp://127.0.0.1:1")
-    assert time.monotonic() - start < 20
-
-
-@pytest.mark.parametrize("address", ["tcp://nowhere.invalid:8786", "tcp://127.0.0.1:notaport"])
-def test_an_address_that_means_nothing(address: str) -> None:
-    with pytest.raises(ClusterError, match="no Dask scheduler answers"):
+    with pytest.raises(ClusterError, match=rf"no Dask scheduler answers at {address} .*check the address"):
         connect(address)
+    assert time.monotonic() - start < 20
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n"], ids=["silent", "another protocol"])
@@ -227,17 +222,18 @@ def test_a_tls_scheduler_is_reached_with_certificates(certificates: Path) -> Non
     with scheduler_process(certificates, options) as (address, _):
         with connect(address.replace("tcp", "tls"), **files, timeout=30) as client:
             assert client.scheduler.address.startswith("tls://127.0.0.1:")
-        with pytest.raises(ClusterError, match="certificates"):
-            connect(address.replace("tcp", "tls"), timeout=5)
-        with pytest.raises(ClusterError, match="protocol"):
-            connect(address, timeout=5)
+        for wrong, said in ((address.replace("tcp", "tls"), "certificates"), (address, "protocol")):
+            with pytest.raises(ClusterError, match=said):
+                connect(wrong, timeout=5)
 
 
 def test_tls_needs_all_its_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a CA, a certificate and a key"):
-        connect("tls://127.0.0.1:1", tls_ca="ca.pem")
-    with pytest.raises(InputError, match="cannot be read"):
-        connect("tls://127.0.0.1:1", tls_ca=str(tmp_path / "ca"), tls_cert="c", tls_key="k")
+    for files, said in (
+        ({"tls_ca": "ca.pem"}, "a CA, a certificate and a key"),
+        ({"tls_ca": str(tmp_path / "ca"), "tls_cert": "c", "tls_key": "k"}, "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=said):
+            connect("tls://127.0.0.1:1", **files)
 
 
 def test_a_worker_that_imports_its_script_is_told_what_to_change(monkeypatch: pytest.MonkeyPatch) -> None:

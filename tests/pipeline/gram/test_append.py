@@ -11,6 +11,7 @@ import pytest
 from gram_samples import KERNEL, WITH_PRIOR, ScriptedExecutor, chunks, corpus, sentences
 
 from gramline.kernels import Polynomial
+from gramline.kernels.packing import Packed
 from gramline.learners.errors import LayoutError
 from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.errors import InputError, StoreError
@@ -94,8 +95,9 @@ def test_a_crash_before_the_commit_changes_nothing(tmp_path: Path, monkeypatch: 
 def test_a_build_against_an_appended_store_says_what_it_is(tmp_path: Path) -> None:
     build_gram(KERNEL, OLD, tmp_path / "a.zarr", block_rows=10)
     append_gram(tmp_path / "a.zarr", NEW)
-    with pytest.raises(StoreError, match="corpus: it holds this one with 1 appended to it"):
+    with pytest.raises(StoreError) as caught:
         build_gram(KERNEL, OLD, tmp_path / "a.zarr")
+    assert caught.value.problem.endswith("holds another Gram matrix (corpus: it holds this one with 1 appended to it)")
 
 
 @pytest.mark.parametrize("place", ["local", "memory"])
@@ -113,20 +115,19 @@ def test_two_appends_at_once_both_arrive(tmp_path: Path, place: str) -> None:
 
 def test_what_cannot_be_appended_is_refused(tmp_path: Path) -> None:
     build_gram(WITH_PRIOR, OLD, tmp_path / "prior.zarr", block_rows=10)
-    with pytest.raises(StoreError, match="has an EmpiricalPrior: new training labels would change every finished tile"):
-        append_gram(tmp_path / "prior.zarr", NEW)
     build_gram(KERNEL, OLD, tmp_path / "cross.zarr", other=NEW, block_rows=10)
-    with pytest.raises(StoreError, match="only a symmetric one can be appended to"):
-        append_gram(tmp_path / "cross.zarr", NEW)
     build_gram(KERNEL, OLD, tmp_path / "a.zarr", block_rows=10)
-    with pytest.raises(LayoutError, match="structure 0 has 11 rows, more than a block of 10"):
-        append_gram(tmp_path / "a.zarr", Corpus.from_sequences([["a"] * 11]))
-    with pytest.raises(StoreError, match="another vocabulary or other labels"):
-        append_gram(tmp_path / "a.zarr", Corpus.from_sequences([["z"]], [["O"]]).packed())
-    with pytest.raises(StoreError, match=r"^structure 1, position 0: .*a\.zarr has no label 'Z' \(.*\); rebuild"):
-        append_gram(tmp_path / "a.zarr", Corpus.from_sequences([["a"], ["b", "a"]], [[None], ["Z", "O"]]))
-    with pytest.raises(InputError, match="the corpus to append is empty"):
-        append_gram(tmp_path / "a.zarr", OLD.packed().structures(0, 0))
+    strange = Corpus.from_sequences([["a"], ["b", "a"]], [[None], ["Z", "O"]])
+    refusals: list[tuple[str, Corpus | Packed, type[Exception], str]] = [
+        ("prior", NEW, StoreError, "has an EmpiricalPrior: new training labels would change every finished tile"),
+        ("cross", NEW, StoreError, "only a symmetric one can be appended to"),
+        ("a", Corpus.from_sequences([["a"] * 11]), LayoutError, "structure 0 has 11 rows, more than a block of 10"),
+        ("a", Corpus.from_sequences([["z"]], [["O"]]).packed(), StoreError, "another vocabulary or other labels"),
+        ("a", strange, StoreError, r"^structure 1, position 0: .*a\.zarr has no label 'Z' \(.*\); rebuild"),
+        ("a", OLD.packed().structures(0, 0), InputError, "the corpus to append is empty"),
+        ("nowhere", NEW, StoreError, "does not exist"),
+    ]
+    for name, new, kind, said in refusals:
+        with pytest.raises(kind, match=said):
+            append_gram(tmp_path / f"{name}.zarr", new)
     assert StoredGram.open(tmp_path / "a.zarr").status().n_segments == 1
-    with pytest.raises(StoreError, match="does not exist"):
-        append_gram(tmp_path / "nowhere", NEW)

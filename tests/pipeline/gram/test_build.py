@@ -135,22 +135,23 @@ def test_a_path_that_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> No
 
 def test_refusals_before_anything_is_written(tmp_path: Path) -> None:
     long = Corpus.from_sequences([["a"] * 3, ["b"] * 40])
-    with pytest.raises(LayoutError, match="structure 1 has 40 rows, more than a block of 16"):
-        build_gram(KERNEL, long, tmp_path / "a.zarr", block_rows=16)
-    with pytest.raises(InputError, match="the corpus is empty"):
-        build_gram(KERNEL, corpus().packed().structures(0, 0), tmp_path / "a.zarr")
-    with pytest.raises(InputError, match="block_rows must be at least 1, got 0"):
-        build_gram(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=0)
-    with pytest.raises(InputError, match="give a client or an executor, not both"):
-        build_gram(KERNEL, corpus(), "memory://never", client=object(), executor=InlineExecutor())
-    with pytest.raises(InputError, match="expected a kernel such as SequenceLabeling"):
-        build_gram("sequence", corpus(), tmp_path / "a.zarr")  # type: ignore[arg-type]
+    both = {"path": "memory://never", "client": object(), "executor": InlineExecutor()}
+    refusals: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"corpus": long, "block_rows": 16}, LayoutError, "structure 1 has 40 rows, more than a block of 16"),
+        ({"corpus": corpus().packed().structures(0, 0)}, InputError, "the corpus is empty"),
+        ({"block_rows": 0}, InputError, "block_rows must be at least 1, got 0"),
+        (both, InputError, "give a client or an executor, not both"),
+        ({"kernel": "sequence"}, InputError, "expected a kernel such as SequenceLabeling"),
+    ]
+    for changed, kind, said in refusals:
+        with pytest.raises(kind, match=said):
+            build_gram(**({"kernel": KERNEL, "corpus": corpus(), "path": tmp_path / "a.zarr"} | changed))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_plan_too_large_for_the_workers_is_refused(tmp_path: Path) -> None:
     executor = ScriptedExecutor()
-    with pytest.raises(PlanError, match=r"tile \(\d, \d\) needs"):
+    with pytest.raises(PlanError):
         build_gram(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=10, limit_bytes=1000, executor=executor)
     assert executor.calls == []
 
@@ -164,11 +165,11 @@ def test_a_long_structure_grows_the_default_block(tmp_path: Path) -> None:
 def test_overflow_is_the_users_error_and_is_not_retried(tmp_path: Path, dask_client: Any, place: str) -> None:
     many = Corpus.from_sequences([["b"], ["c"], ["a", "d"], ["a"] * 6])
     where = {"client": dask_client} if place == "dask" else {}
-    with pytest.raises(KernelOverflowError, match=r"^SequenceLabeling between structure 3 and structure 3 does"):
-        build_gram(SequenceLabeling(c=1e40), many, tmp_path / "a.zarr", block_rows=6, **where)  # type: ignore[arg-type]
     counting = ScriptedExecutor()
-    with pytest.raises(KernelOverflowError, match="structure 3 and structure 3"):
-        build_gram(SequenceLabeling(c=1e40), many, tmp_path / "b.zarr", block_rows=6, executor=counting)
+    for name, how in (("a.zarr", where), ("b.zarr", {"executor": counting})):
+        with pytest.raises(KernelOverflowError) as caught:
+            build_gram(SequenceLabeling(c=1e40), many, tmp_path / name, block_rows=6, **how)  # type: ignore[arg-type]
+        assert (caught.value.problem, caught.value.row, caught.value.column) == ("SequenceLabeling", 3, 3)
     assert len({(task.i, task.j) for task in counting.calls}) == len(counting.calls)
 
 

@@ -130,8 +130,7 @@ def test_unfinished_and_broken_stores(tmp_path: Path) -> None:
 
 
 def test_names_that_fit_nothing_and_places_that_are_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no store whose name begins with 'x'"):
-        GramCache(tmp_path).entry("x")
-    with pytest.raises(InputError, match="a local folder"):
-        GramCache("s3://bucket/cache")
+    for folder, said in ((tmp_path, "no store whose name begins with 'x'"), ("s3://bucket/cache", "a local folder")):
+        with pytest.raises(InputError, match=said):
+            GramCache(folder).entry("x")
     assert GramCache(tmp_path / "nowhere").entries() == []

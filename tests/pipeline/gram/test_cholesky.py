@@ -21,6 +21,7 @@ from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.gram import cholesky as stored_cholesky
 from gramline.pipeline.gram.cholesky import claim_scratch, plan_factor
+from gramline.pipeline.storage.places import refusal_number
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_two_processes_have_a_scratch_each(gram: StoredGram) -> None:
 def test_a_matrix_that_is_not_positive_definite_leaves_nothing_behind(gram: StoredGram, executor: Executor) -> None:
     gram.executor = executor
     rows, scale, _, _ = problem(gram)
-    with pytest.raises(NotPositiveDefiniteError, match=r"pivot .* at row 0") as caught:
+    with pytest.raises(NotPositiveDefiniteError) as caught:
         gram.cholesky(scale, -1e6, rows)
     assert caught.value.row == 0
     assert caught.value.pivot < 0
@@ -159,6 +160,7 @@ def test_a_scratch_that_cannot_be_made_is_not_claimed(gram: StoredGram, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(stored_cholesky, "write_arrays", full)
-    with pytest.raises(StoreError, match="no space left on the device"):
+    with pytest.raises(StoreError) as caught:
         gram.cholesky(scale, shift, rows)
+    assert refusal_number(caught.value) == errno.ENOSPC
     assert [path.name for path in Path(gram.path).parent.glob("a.zarr.*")] == []

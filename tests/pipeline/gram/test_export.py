@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from gram_samples import KERNEL, corpus
 
 from gramline.pipeline import StoredGram, build_gram, export_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
-from gramline.pipeline.storage.places import open_store
+from gramline.pipeline.storage.places import open_store, refusal_number
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +75,12 @@ def test_what_is_no_export_is_never_replaced(grams: list[StoredGram], tmp_path: 
 @pytest.mark.parametrize("place", ["local", "memory"])
 def test_an_array_of_somebody_else_is_never_replaced(grams: list[StoredGram], tmp_path: Path, place: str) -> None:
     target = str(tmp_path / "a.zarr") if place == "local" else f"memory://{tmp_path.name}/a.zarr"
-    theirs = zarr.create_array(open_store(target), data=np.arange(6.0).reshape(2, 3), attributes={"gramline": "mine"})
-    with pytest.raises(StoreError, match=r"a Zarr array without the mark of an export .*; choose another path, or rem"):
-        export_gram(grams[0].path, target, overwrite=True)
-    np.testing.assert_array_equal(theirs[...], np.arange(6.0).reshape(2, 3))
-    theirs.attrs.put({})
-    with pytest.raises(StoreError, match="without the mark of an export"):
-        export_gram(grams[0].path, target, overwrite=True)
+    theirs = zarr.create_array(open_store(target), data=np.arange(6.0).reshape(2, 3))
+    for attributes in ({"gramline": "mine"}, {}):
+        theirs.attrs.put(attributes)
+        with pytest.raises(StoreError, match=r"a Zarr array without the mark of an export .*; choose another path, or"):
+            export_gram(grams[0].path, target, overwrite=True)
+        np.testing.assert_array_equal(theirs[...], np.arange(6.0).reshape(2, 3))
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "c/zarr.json"])
@@ -105,18 +105,20 @@ def test_a_broken_store_exports_nothing(tmp_path: Path, ending: str) -> None:
 
 def test_a_full_disk_is_one_sentence(grams: list[StoredGram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(StoreError, match=r"no space left on the device while writing .*out.npy"):
+    with pytest.raises(StoreError) as caught:
         export_gram(grams[0].path, tmp_path / "out.npy")
+    assert refusal_number(caught.value) == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
 
 
 def test_other_endings_and_the_store_itself_are_refused(grams: list[StoredGram], tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"an export is a .npy file or a .zarr array"):
-        export_gram(grams[0].path, tmp_path / "a.csv")
-    with pytest.raises(StoreError, match=r"is a url, but a .npy file is kept on this machine"):
-        export_gram(grams[0].path, "s3://bucket/a.npy")
-    with pytest.raises(StoreError, match="is the store itself"):
-        export_gram(grams[0].path, grams[0].path, overwrite=True)
+    for target, said in (
+        (tmp_path / "a.csv", r"an export is a .npy file or a .zarr array"),
+        ("s3://bucket/a.npy", r"is a url, but a .npy file is kept on this machine"),
+        (grams[0].path, "is the store itself"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            export_gram(grams[0].path, target, overwrite=True)

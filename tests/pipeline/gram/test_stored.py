@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -191,12 +192,14 @@ def test_any_read_of_a_broken_store_is_an_error(tmp_path: Path) -> None:
 
 
 def test_wrong_shapes_and_paths_are_refused(gram: StoredGram, cross: StoredGram, tmp_path: Path) -> None:
-    with pytest.raises(LearnerError, match=r"has shape \(3, 1\), but it needs \d+ rows"):
-        gram.matmul(np.ones((3, 1)))
-    with pytest.raises(LearnerError, match="only a symmetric Gram matrix has a diagonal"):
-        cross.diagonal()
-    with pytest.raises(StoreError, match="does not exist"):
-        StoredGram.open(tmp_path / "nowhere")
+    refusals: list[tuple[Callable[[], object], type[Exception], str]] = [
+        (lambda: gram.matmul(np.ones((3, 1))), LearnerError, r"has shape \(3, 1\), but it needs \d+ rows"),
+        (cross.diagonal, LearnerError, "only a symmetric Gram matrix has a diagonal"),
+        (lambda: StoredGram.open(tmp_path / "nowhere"), StoreError, "does not exist"),
+    ]
+    for action, kind, said in refusals:
+        with pytest.raises(kind, match=said):
+            action()
     assert "shape=" in repr(gram)
 
 

@@ -12,8 +12,9 @@ import pytest
 from gram_samples import KERNEL, ScriptedExecutor, chunks, corpus
 
 from gramline.pipeline import build_gram, verify_gram
-from gramline.pipeline.errors import StoreError
+from gramline.pipeline.errors import StoreDamagedError
 from gramline.pipeline.events import Event, TileChecked
+from gramline.pipeline.gram.packed_blocks import CORPUS
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.strays import STRAY_SECONDS
 
@@ -132,5 +133,6 @@ def test_rectangular_and_single_precision_stores(tmp_path: Path) -> None:
 def test_a_damaged_corpus_cannot_be_verified(store: Path) -> None:
     chunk = next(path for path in (store / "rows" / "0" / "symbols" / "c").rglob("*") if path.is_file())
     chunk.write_bytes(chunk.read_bytes()[:-2])
-    with pytest.raises(StoreError, match=r"the corpus kept in .* is damaged"):
+    with pytest.raises(StoreDamagedError) as caught:
         verify_gram(store)
+    assert (caught.value.url, caught.value.part) == (str(store), CORPUS)
