@@ -52,6 +52,15 @@ class StoreDamagedError(StoreError):
         return f"{f'{self.part} ' if self.part else ''}{self.url} is damaged: {self.problem}; {self.advice}"
 
 
+class StoreTakenError(StoreError):
+    """Something is at `url` that is not replaced: a group or an export, or `holds`, somebody else's below it."""
+
+    def __init__(self, url: str, holds: str = "") -> None:
+        problem = f"is not empty, it holds {holds}" if holds else "exists already"
+        super().__init__(f"{url} {problem}", advice=f"choose another path {'below' if holds else 'or remove'} it")
+        self.url, self.holds = url, holds
+
+
 class StoreChangedError(StoreError):
     """A store that somebody else changed since it was opened here; what they wrote stays, nothing else was written."""
 

@@ -11,7 +11,7 @@ import click
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import WIDTH, count, json_option, say, say_json, say_pairs
 from gramline.pipeline.cluster.check import Finding, check_cluster
-from gramline.pipeline.cluster.serve import serve
+from gramline.pipeline.cluster.places import serve
 from gramline.pipeline.cluster.settings import load_settings
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file

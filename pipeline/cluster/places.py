@@ -1,4 +1,7 @@
-"""Opens a Dask cluster in the place that a settings file names. Listens on loopback, or with certificates."""
+"""Opens a Dask cluster in the place that a settings file names, and keeps it until a signal ends it.
+
+Listens on loopback, or with certificates.
+"""
 
 # Dask annotates only part of what is called here.
 # mypy: disable-error-code="no-untyped-call"
@@ -7,11 +10,14 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
+from types import FrameType
 from typing import Any
 
 import dask.config
@@ -19,8 +25,9 @@ from distributed import LocalCluster, Security, SSHCluster
 
 from gramline.pipeline.cluster.settings import NEVER, ClusterSettings, Local, Slurm, Ssh
 from gramline.pipeline.errors import ClusterError, InputError, first_line
-from gramline.pipeline.executors.connect import start_cause, use_worker_settings
+from gramline.pipeline.executors.connect import quiet, start_cause, use_worker_settings
 from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
+from gramline.pipeline.files import write_whole
 
 # The HTTP server cannot be switched off, and TLS does not cover it; port 0 of loopback keeps it to this machine.
 NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
@@ -29,7 +36,11 @@ ROLES = ("scheduler", "worker", "client")
 ENDS = {"cert": "pem", "key": "key"}
 NANNY_BYTES = 256 << 20  # of a job's memory, beside its workers: their supervisor
 REPLACED_AFTER = "60s"  # a job that is gone comes back only as a new one
+LOOK_EVERY = 2.0  # seconds between two looks whether the scheduler still answers
 TRAVELS = ("distributed", "logging")  # parts of Dask's configuration that other machines need
+
+
+Report = Callable[[str, int, int], None]  # address, workers that are there, workers that were asked for
 
 
 @contextmanager
@@ -183,3 +194,74 @@ def _slurm(settings: ClusterSettings) -> Any:
     # `scale` would not replace a job that was lost; `adapt` does.
     cluster.adapt(minimum_jobs=least, maximum_jobs=max(least, place.jobs))
     return cluster
+
+
+def serve(
+    settings: ClusterSettings, *, wait: float, insecure_plain_text: bool, address_file: str | None, report: Report
+) -> None:
+    """Keep the cluster until SIGINT, SIGTERM or SIGHUP; ClusterError when its scheduler ends before.
+
+    `report` is called once, when all workers came or `wait` seconds are over; a queue may take longer than that.
+    """
+    quiet()
+    with signals_as_interrupts(), opened(settings, insecure_plain_text=insecure_plain_text) as cluster:
+        address, wanted = str(cluster.scheduler_address), n_wanted(settings)
+        with _announced(address_file, address):
+            try:
+                deadline = time.monotonic() + wait
+                while len(cluster.scheduler_info["workers"]) < wanted and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                report(address, len(cluster.scheduler_info["workers"]), wanted)
+                while is_alive(cluster):
+                    time.sleep(LOOK_EVERY)
+            except KeyboardInterrupt:
+                return
+        raise ClusterError(
+            f"the scheduler at {address} ended by itself, perhaps after {settings.scheduler.idle_timeout} without work "
+            "(idle_timeout)",
+            advice="start it again",
+        )
+
+
+def n_wanted(settings: ClusterSettings) -> int:
+    """Worker processes that the settings ask for at least."""
+    place, processes = settings.place, settings.workers.processes
+    if isinstance(place, Ssh):
+        return processes * len(place.hosts)
+    if isinstance(place, Slurm):
+        return processes * (place.jobs if place.minimum_jobs is None else place.minimum_jobs)
+    return processes
+
+
+@contextmanager
+def _announced(path: str | None, address: str) -> Iterator[None]:
+    """The address in a file that appears whole, for as long as the block runs."""
+    if path is None:
+        yield
+        return
+    target = Path(path)
+    write_whole(target, f"{address}\n")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            target.unlink()
+
+
+@contextmanager
+def signals_as_interrupts() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, so that the cluster is closed in good order."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        # Once is enough; only an impatient Ctrl-C may cut the closing short.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in ends}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

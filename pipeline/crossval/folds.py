@@ -79,11 +79,6 @@ class Folds:
         """Structures that train in a fold."""
         return np.setdiff1d(np.arange(self.n_structures), self.hidden(fold))
 
-    def chosen(self, folds: Sequence[int]) -> Folds:
-        """These folds only."""
-        left = tuple(self.left_out[fold] for fold in folds) if self.left_out else ()
-        return Folds(self.n_structures, tuple(self.held_out[fold] for fold in folds), left)
-
 
 def k_fold(n_structures: int, folds: int, *, seed: int | None = None, repeats: int = 1) -> Folds:
     """`folds` parts of nearly equal size, in order or (with a seed) shuffled; `repeats` shuffles one after another."""

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX, open_memmap
 from numpy.typing import NDArray
 
-from gramline.pipeline.errors import StoreError
+from gramline.pipeline.errors import StoreError, StoreTakenError
 from gramline.pipeline.files import write_then_rename
 from gramline.pipeline.gram.store import absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.groups import NewArray, group_exists, require_export_or_nothing
 from gramline.pipeline.storage.places import EXPORTED, is_local, storage_errors
-from gramline.pipeline.storage.writer import GroupWriter, exists_already
+from gramline.pipeline.storage.writer import GroupWriter
 
 
 def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -63,7 +63,7 @@ def check_target(path: str | os.PathLike[str], target: str | os.PathLike[str], *
     else:
         raise StoreError(f"an export is a .npy file or a .zarr array, not {url}", advice="choose such a name")
     if is_there and not overwrite:
-        raise exists_already(url)
+        raise StoreTakenError(url)
 
 
 def _require_npy_or_nothing(path: Path) -> bool:
@@ -109,4 +109,4 @@ def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
         for place, piece in _chunks(gram):
             target.set_block_selection(place, piece)
         if not writer.commit(overwrite=overwrite):
-            raise exists_already(url)
+            raise StoreTakenError(url)

@@ -21,7 +21,7 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
-from gramline.pipeline.errors import StoreChangedError, StoreError
+from gramline.pipeline.errors import StoreChangedError, StoreTakenError
 from gramline.pipeline.storage.groups import (
     CHECKED,
     SEAL,
@@ -139,7 +139,7 @@ class _Bucket(_Target):
         bucket = open_bucket(self.url)
         keys = [key for key, _ in sized_keys(bucket, "")]
         if ROOT in keys and is_group(bucket, ROOT):
-            raise _not_empty(self.url, f"{ROOT} of a group")
+            raise StoreTakenError(self.url, f"{ROOT} of a group")
         return keys
 
     def publish(self, *, overwrite: bool) -> bool:
@@ -208,15 +208,7 @@ def require_only(url: str, keys: Iterable[str], own: Iterable[str]) -> None:
     folders = {key.partition("/")[0] for key in own}
     other = next((key for key in keys if key.partition("/")[0] not in folders), None)
     if other is not None:
-        raise _not_empty(url, other)
-
-
-def _not_empty(url: str, other: str) -> StoreError:
-    return StoreError(f"{url} is not empty, it holds {other}", advice="choose another path below it")
-
-
-def exists_already(url: str) -> StoreError:
-    return StoreError(f"{url} exists already", advice="choose another path or remove it")
+        raise StoreTakenError(url, other)
 
 
 def write_attributes(node: Any, attributes: Mapping[str, Any]) -> None:
@@ -285,9 +277,9 @@ def write_group(
     if replaces:
         require_kind_or_nothing(url, replaces)
     elif group_exists(url):
-        raise exists_already(url)
+        raise StoreTakenError(url)
     digests = {name: digest(array) for name, array in arrays.items()}
     with storage_errors(url), GroupWriter(url) as writer:
         write_arrays(writer.group, arrays)
         if not writer.commit({**attributes, CHECKED: digests}, overwrite=bool(replaces)):
-            raise exists_already(url)
+            raise StoreTakenError(url)

@@ -17,7 +17,7 @@ from object_storage.s3_server import ACCESS, SECRET
 from gramline.learners import LabelingPerceptron
 from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verify_gram
 from gramline.pipeline.cli.main import run
-from gramline.pipeline.errors import StoreError
+from gramline.pipeline.errors import StoreError, StoreTakenError
 from gramline.pipeline.executors.base import attempt
 from gramline.pipeline.gram.build import plan_store
 from gramline.pipeline.gram.store import TileStore
@@ -60,7 +60,7 @@ def test_build_resume_verify_append_stream_predict(url: str, whole: dict[str, by
     learner = LabelingPerceptron(rounds=3).fit(StoredGram.open(url), CORPUS.labels)
     model = Model.of(learner, CORPUS, KERNEL)
     model.save(f"{url}.model")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreTakenError):
         model.save(f"{url}.model")
     model.save(f"{url}.model", overwrite=True)
     assert Model.load(f"{url}.model").predict(CORPUS) == model.predict(CORPUS)

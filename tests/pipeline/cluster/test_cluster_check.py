@@ -13,8 +13,15 @@ import pytest
 from dask_processes import process, scheduler
 
 from gramline.pipeline.cli.main import run
-from gramline.pipeline.cluster.facts import HERE, NoteFailure, gather_facts
-from gramline.pipeline.cluster.probe import new_place, read_notes, remove_note, write_note
+from gramline.pipeline.cluster.facts import (
+    HERE,
+    NoteFailure,
+    gather_facts,
+    new_place,
+    read_notes,
+    remove_note,
+    write_note,
+)
 
 
 @pytest.fixture(scope="module")

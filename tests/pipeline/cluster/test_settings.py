@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gramline.pipeline.cluster.serve import n_wanted
+from gramline.pipeline.cluster.places import n_wanted
 from gramline.pipeline.cluster.settings import Local, Slurm, Ssh, load_settings
 from gramline.pipeline.errors import InputError
 

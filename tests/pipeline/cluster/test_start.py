@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from gramline.pipeline.cluster import serve as serving
+from gramline.pipeline.cluster import places
 from gramline.pipeline.cluster.certificates import make_certificates
 from gramline.pipeline.cluster.settings import ClusterSettings, Local
 from gramline.pipeline.errors import ClusterError
@@ -69,10 +69,10 @@ def test_it_stands_until_it_is_reported_to_end(tmp_path: Path) -> None:
 
 def test_a_scheduler_that_ends_by_itself_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cluster = SimpleNamespace(scheduler_address="tcp://127.0.0.1:1", scheduler_info={"workers": {}})
-    monkeypatch.setattr(serving, "opened", lambda _settings, insecure_plain_text: nullcontext(cluster))  # noqa: ARG005
+    monkeypatch.setattr(places, "opened", lambda _settings, insecure_plain_text: nullcontext(cluster))  # noqa: ARG005
     looks = iter([True, False])
-    monkeypatch.setattr(serving, "is_alive", lambda _cluster: next(looks))
-    monkeypatch.setattr(serving, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(places, "is_alive", lambda _cluster: next(looks))
+    monkeypatch.setattr(places, "LOOK_EVERY", 0.0)
     reported = []
     address_file = tmp_path / "address"
 
@@ -80,7 +80,7 @@ def test_a_scheduler_that_ends_by_itself_is_reported(monkeypatch: pytest.MonkeyP
         reported.append((*what, address_file.read_text()))
 
     with pytest.raises(ClusterError, match=r"ended by itself, perhaps after 1 hour without work"):
-        serving.serve(
+        places.serve(
             ClusterSettings(Local()), wait=0.0, insecure_plain_text=False, address_file=str(address_file), report=report
         )
     assert reported == [("tcp://127.0.0.1:1", 0, 1, "tcp://127.0.0.1:1\n")]

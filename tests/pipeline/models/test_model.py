@@ -19,7 +19,7 @@ from gramline.learners.errors import LearnerError, NotFittedError
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.errors import InputError, StoreDamagedError, StoreError
+from gramline.pipeline.errors import InputError, StoreDamagedError, StoreError, StoreTakenError
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models.model import Model
 
@@ -141,7 +141,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
         (lambda: model.predict(trees), InputError, "the model is for sequences, but the corpus holds trees"),
         (lambda: model.predict(strange), InputError, "other symbols than the model"),
         (lambda: model.predict_proba(train), LearnerError, "LabelingPerceptron cannot tell probabilities"),
-        (lambda: model.save(place), StoreError, "exists already"),
+        (lambda: model.save(place), StoreTakenError, "exists already"),
         (
             lambda: model.save(notes, overwrite=True),
             StoreError,

@@ -22,7 +22,7 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups, ranking_score
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.errors import InputError, StoreError, StoreTakenError
 from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models import ranker as ranker_module
@@ -162,7 +162,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
             r"^structure 1: the candidate has no group; give every candidate",
         ),
         (lambda: Groups.of(train).correct_first(half_scored), InputError, "structure 2: the score must be a number"),
-        (lambda: ranker.save(place), StoreError, "exists already"),
+        (lambda: ranker.save(place), StoreTakenError, "exists already"),
         (lambda: ranker.save(notes, overwrite=True), StoreError, "is not a model but a file; choose another path, or"),
         (lambda: Model.load(place), StoreError, "is not a model but a ranker"),
     ]

@@ -11,7 +11,7 @@ import pytest
 import zarr
 from zarr.core.sync import _get_loop
 
-from gramline.pipeline.errors import StoreDamagedError, StoreError
+from gramline.pipeline.errors import StoreDamagedError, StoreError, StoreTakenError
 from gramline.pipeline.storage import writer as group_writer
 from gramline.pipeline.storage.groups import read_group
 from gramline.pipeline.storage.places import MODEL, RANKER, refusal_number
@@ -45,7 +45,7 @@ def test_what_was_written_comes_back(tmp_path: Path, place: str) -> None:
 def test_a_path_in_use_is_refused_and_replaced_only_on_request(tmp_path: Path) -> None:
     mark = {MODEL.key: MODEL.value}
     write_group(tmp_path / "a", mark, {"x": np.ones(2)})
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreTakenError, match="exists already; choose another path or remove it"):
         write_group(tmp_path / "a", mark, {"x": np.zeros(2)})
     assert read_group(tmp_path / "a")[1]["x"].tolist() == [1, 1]
     write_group(tmp_path / "a", mark, {"y": np.zeros(2)}, replaces=(RANKER, MODEL))
