@@ -13,9 +13,8 @@ from gramline.pipeline.cli.terminal.output import count, json_option, say, say_j
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
-from gramline.pipeline.models.choices import holds_choices
 from gramline.pipeline.models.model import Model, load_trained
-from gramline.pipeline.models.predictions import labels_in_file, require_known_labels
+from gramline.pipeline.models.predictions import holds_choices, labels_in_file, require_known_labels
 
 HELP = """Compare predicted labels with those of CORPUS.
 

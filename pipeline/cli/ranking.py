@@ -15,7 +15,7 @@ from gramline.pipeline.cli.terminal.result import TextRecords, say_predictions
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.models.choices import choice_records, read_choices, weights_without_candidates
+from gramline.pipeline.models.predictions import choice_records, read_choices, weights_without_candidates
 from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
 
 

@@ -145,9 +145,7 @@ class FactorTiles:
         return tile[: self._size(i), : self._size(j)]
 
     def put(self, i: int, j: int, tile: Matrix) -> None:
-        padded = np.zeros(self._tiles.chunks)
-        padded[: tile.shape[0], : tile.shape[1]] = tile
-        self._tiles.write(i, j, padded)
+        self._tiles.write(i, j, tile)
 
     def present(self) -> set[tuple[int, int]]:
         return self._tiles.present()

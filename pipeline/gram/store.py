@@ -204,12 +204,8 @@ class TileStore:
         """Pad with zeros and store as one whole chunk; a tile with a value that is not finite is refused."""
         if not all_finite(tile):
             raise ValueError(f"tile ({i}, {j}) holds a value that is not a finite number and was not written")
-        padded = tile
-        if tile.shape != self.tiles.chunks:
-            padded = np.zeros(self.tiles.chunks, self.tiles.dtype)
-            padded[: tile.shape[0], : tile.shape[1]] = tile
         try:
-            self.tiles.write(i, j, padded)
+            self.tiles.write(i, j, tile)
         except OSError as error:
             if error.errno in NOT_RETRYABLE:
                 raise storage_error(self.url, error) from error

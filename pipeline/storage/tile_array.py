@@ -51,18 +51,20 @@ class TileArray:
         return None if self._folder is None or self.is_compressed else self.tile_bytes + CHECKSUM_BYTES
 
     def write(self, i: int, j: int, tile: NDArray[Any]) -> None:
-        """Store one whole tile: a temporary file and a rename locally, one PUT elsewhere."""
+        """Store one whole tile, padded with zeros: a temporary file and a rename locally, one PUT elsewhere."""
+        whole = tile
+        if tile.shape != self.chunks:
+            whole = np.zeros(self.chunks, self.dtype)
+            whole[: tile.shape[0], : tile.shape[1]] = tile
         if self._folder is not None and not self.is_compressed:
             require_inside(self._folder.parents[1], f"{self._folder.parent.name}/c/{i}")
-            self._write_plain(self._folder / str(i) / str(j), tile)
+            self._write_plain(self._folder / str(i) / str(j), whole)
         else:
-            self._array.set_block_selection((i, j), tile)
+            self._array.set_block_selection((i, j), whole)
 
     def _write_plain(self, path: Path, tile: NDArray[Any]) -> None:
         """The bytes Zarr would write, without the copy of the tile it makes to append the checksum."""
         body = np.ascontiguousarray(tile, self.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
-        if len(body) != self.tile_bytes:
-            raise ValueError(f"a tile has shape {self.chunks}, got {tile.shape}")
         body.flags.writeable = False
         path.parent.mkdir(parents=True, exist_ok=True)
         with write_then_rename(path) as partial, partial.open("xb") as file:
