@@ -61,11 +61,8 @@ def trained_tagger(features: Sequence[Sequence[Sequence[str]]], labels: Sequence
         path = Path(folder) / "crf.model"
         train_crf(features, labels, path)
         tagger = pycrfsuite.Tagger()
-        tagger.open(str(path))
-        try:
+        with tagger.open(str(path)):
             yield tagger
-        finally:
-            tagger.close()
 
 
 def crf_predictions(train: Packed, test: Packed) -> list[list[str]]:

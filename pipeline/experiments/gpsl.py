@@ -7,9 +7,8 @@ experiments choose the scale of the kernel, or the bound, by the training senten
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import has_crf, missing_crf, trained_tagger
+from gramline.pipeline.experiments.crf import has_crf, missing_crf, named_features, named_labels, trained_tagger
 from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
 from gramline.pipeline.reporting.charts import Axis, Plane, Point, named_lines
 from gramline.pipeline.reporting.content import BINS, calibration_error
@@ -35,9 +34,8 @@ PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
 SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
 BOUNDS = {"jensen": MODELS[0] + JENSEN, "expected": MODELS[0]}
 SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
-CHOSEN_COLUMNS = ("folds", "loss", "dev.", "CRF", "best peer")
 PEER_NOTE = "CRF, best peer: measured on the five published folds, apart from this program"
-Make = Callable[[], GaussianProcessLabeler]
+Choice = tuple[tuple[str, ...], list[float], str, float]  # names of the row, losses, what was chosen, seconds
 
 
 class Measured:
@@ -63,48 +61,50 @@ def gpsl(run: Run) -> Sequence[ResultTable]:
 
 def gpsl_scale(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1, 2 and 4 with a scale that every fold chose for itself, by GPSL1."""
-    papers, left_out = present_sets(run)
-    rows: list[Row] = []
-    with one_blas_thread():
-        for paper in papers:
-            choice = choose(run, paper, [partial(scaled, MODELS[0], scale) for scale in SCALES], SCALE_FOLDS)
-            scales = [SCALES[number] for number in choice.numbers]
-            words = " ".join(f"{scale:g}" for scale in scales)
-            losses = {name: choice.losses([scaled(name, scale) for scale in scales]) for name in MODELS}
-            rows += [(paper.title, name, *_chosen(paper, losses[name]), words, choice.seconds) for name in MODELS]
+
+    def choices(paper: Paper) -> Iterator[Choice]:
+        choice = choose(run, paper, [scaled(MODELS[0], scale) for scale in SCALES], SCALE_FOLDS)
+        scales = [SCALES[number] for number in choice.numbers]
+        words = " ".join(f"{scale:g}" for scale in scales)
+        for name in MODELS:
+            yield (name,), choice.losses([scaled(name, scale) for scale in scales]), words, choice.seconds
+
     note = (
         f"expected normaliser; of the scales {', '.join(f'{scale:g}' for scale in SCALES)} the one with which GPSL1 "
         f"gets the fewest tokens wrong over {SCALE_FOLDS} folds of the training sentences, the smallest of equals"
     )
-    columns = ("set", "model", *CHOSEN_COLUMNS, "scales chosen", "seconds of choosing")
-    title = "Hamming loss in per cent, scale chosen on the training sentences"
-    return [ResultTable(title, columns, tuple(rows), (note, PEER_NOTE, *left_out))]
+    return _choice_table(run, "scale", ("model",), choices, note)
 
 
 def gpsl_bound(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1 with a bound that every fold chose for itself."""
-    papers, left_out = present_sets(run)
-    rows: list[Row] = []
-    names = list(BOUNDS)
-    with one_blas_thread():
-        for paper in papers:
-            choice = choose(run, paper, [partial(labeler, BOUNDS[name]) for name in names], BOUND_FOLDS)
-            chosen = [names[number] for number in choice.numbers]
-            losses = choice.losses([labeler(BOUNDS[name]) for name in chosen])
-            words = ", ".join(f"{name} {chosen.count(name)}" for name in names if name in chosen)
-            rows.append((paper.title, *_chosen(paper, losses), words, choice.seconds))
+
+    def choices(paper: Paper) -> Iterator[Choice]:
+        choice = choose(run, paper, [labeler(model) for model in BOUNDS.values()], BOUND_FOLDS)
+        chosen = [list(BOUNDS)[number] for number in choice.numbers]
+        words = ", ".join(f"{name} {chosen.count(name)}" for name in BOUNDS if name in chosen)
+        yield (), choice.losses([labeler(BOUNDS[name]) for name in chosen]), words, choice.seconds
+
     note = (
         "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer tokens "
         f"wrong over {BOUND_FOLDS} folds of the training sentences, Jensen's of equals"
     )
-    columns = ("set", *CHOSEN_COLUMNS, "bounds chosen", "seconds of choosing")
-    title = "Hamming loss in per cent, bound chosen on the training sentences"
-    return [ResultTable(title, columns, tuple(rows), (note, PEER_NOTE, *left_out))]
+    return _choice_table(run, "bound", (), choices, note)
 
 
-def _chosen(paper: Paper, losses: Sequence[float]) -> Row:
-    """The cells of CHOSEN_COLUMNS."""
-    return (len(losses), *per_cent(losses), paper.crf, paper.best)
+def _choice_table(
+    run: Run, what: str, more: tuple[str, ...], choices: Callable[[Paper], Iterable[Choice]], note: str
+) -> Sequence[ResultTable]:
+    papers, left_out = present_sets(run)
+    with one_blas_thread():
+        rows = tuple(
+            (paper.title, *names, len(losses), *per_cent(losses), paper.crf, paper.best, words, seconds)
+            for paper in papers
+            for names, losses, words, seconds in choices(paper)
+        )
+    columns = ("set", *more, "folds", "loss", "dev.", "CRF", "best peer", f"{what}s chosen", "seconds of choosing")
+    title = f"Hamming loss in per cent, {what} chosen on the training sentences"
+    return [ResultTable(title, columns, rows, (note, PEER_NOTE, *left_out))]
 
 
 def _measure(run: Run, paper: Paper) -> Measured:
@@ -153,7 +153,7 @@ class FoldChoices:
         return [self.data.loss(_predicted(model, self.data, fold), fold.test) for model, fold in pairs]
 
 
-def choose(run: Run, paper: Paper, candidates: Sequence[Make], n_folds: int) -> FoldChoices:
+def choose(run: Run, paper: Paper, candidates: Sequence[GaussianProcessLabeler], n_folds: int) -> FoldChoices:
     """The choice of every published fold; its held-out sentences take no part."""
     data = paper.source.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
     numbers, seconds = [], []
@@ -165,13 +165,16 @@ def choose(run: Run, paper: Paper, candidates: Sequence[Make], n_folds: int) -> 
     return FoldChoices(data, numbers, float(np.mean(seconds)))
 
 
-def fewest_wrong(candidates: Sequence[Make], data: TokenSet, fold: Fold, n_folds: int) -> int:
+def fewest_wrong(candidates: Sequence[GaussianProcessLabeler], data: TokenSet, fold: Fold, n_folds: int) -> int:
     """The candidate with the fewest wrong tokens when folds of the training sentences are held out in turn.
 
     The first of equals; the test sentences take no part.
     """
     inner = fold.inner(n_folds)
-    wrong = [sum(data.n_wrong(_predicted(make(), data, part), part.test) for part in inner) for make in candidates]
+    wrong = [
+        sum((~data.is_right(_predicted(model.fresh(), data, part), part.test)).sum() for part in inner)
+        for model in candidates
+    ]
     return int(np.argmin(wrong))
 
 
@@ -187,7 +190,7 @@ def _measure_model(name: str, data: TokenSet, fold: Fold, measured: Measured) ->
     model = labeler(name).fit(gram, data.labels_of(fold.train))
     measured.seconds[name].append(perf_counter() - begin)
     probabilities = model.predict_proba(cross)  # of the refined scores
-    right = np.array(model.label_names_)[probabilities.argmax(axis=1)] == data.gold(fold.test)
+    right = data.is_right([np.array(model.label_names_)[probabilities.argmax(axis=1)]], fold.test)
     measured.losses[name].append(float(1 - right.mean()))
     measured.confidences[name].append(probabilities.max(axis=1))
     measured.hits[name].append(right)
@@ -197,25 +200,24 @@ def _measure_model(name: str, data: TokenSet, fold: Fold, measured: Measured) ->
 
 
 def _measure_crf(data: TokenSet, fold: Fold, measured: Measured) -> None:
-    train, test = data.features_of(fold.train), data.features_of(fold.test)
+    train = data.corpus.select(fold.train).packed()
+    features, labels = named_features(train), named_labels(train)
     begin = perf_counter()
-    with trained_tagger(train, data.labels_of(fold.train)) as tagger:
+    with trained_tagger(features, labels) as tagger:
         measured.seconds[CRF].append(perf_counter() - begin)
-        predicted = [tagger.tag(sentence) for sentence in test]
+        test = data.corpus.select(fold.test).packed(like=train)
+        predicted = [tagger.tag(sentence) for sentence in named_features(test)]
     measured.losses[CRF].append(data.loss(predicted, fold.test))
 
 
 def _missing_loss(data: TokenSet, fold: Fold, fraction: float, seed: list[int]) -> float:
     """The loss with a random fraction of the training labels missing; a larger fraction includes a smaller one."""
-    labels = data.labels_of(fold.train)
-    lengths = data.lengths[fold.train]
-    order = np.random.default_rng(seed).permutation(int(lengths.sum()))
-    forgotten = np.zeros(len(order), bool)
-    forgotten[order[: round(fraction * len(order))]] = True
-    masks = np.split(forgotten, np.cumsum(lengths)[:-1])
+    train = data.corpus.select(fold.train)
+    order = np.random.default_rng(seed).permutation(train.n_positions)
+    forgotten = np.isin(np.arange(len(order)), order[: round(fraction * len(order))])
     known = [
-        [None if gone else label for label, gone in zip(row, mask, strict=True)]
-        for row, mask in zip(labels, masks, strict=True)
+        [None if gone else label for label, gone in zip(labels, mask, strict=True)]
+        for labels, mask in zip(train.labels, train.by_structure(forgotten), strict=True)
     ]
     gram, cross = data.grams(fold)
     return data.loss(labeler(MISSING_MODEL).fit(gram, known).predict(cross), fold.test)
@@ -279,21 +281,16 @@ def _missing(sets: Mapping[Paper, Measured]) -> ResultTable:
             mean, deviation = per_cent(values)
             rows.append((paper.title, fraction, len(values), mean, deviation))
             lines[paper.title].append((fraction, mean))
+    points = [point for line in lines.values() for point in line]
+    across = Axis("fraction of training labels missing", 0, 1.3 * max(x for x, _ in points))  # room for the names
+    plane = Plane(across, Axis("Hamming loss, %", 0, max(y for _, y in points)))
     return ResultTable(
         f"Figure 2: Hamming loss in per cent with missing training labels, {MISSING_MODEL}",
         ("set", "fraction missing", "folds", "loss", "dev."),
         tuple(rows),
         ("labels are forgotten at random, on the published folds",),
-        picture=missing_labels_picture(lines),
+        picture=str(named_lines(lines, plane, "Hamming loss over the fraction of missing labels")),
     )
-
-
-def missing_labels_picture(lines: Mapping[str, Sequence[Point]]) -> str:
-    """An SVG of (fraction, loss) points, one line per set."""
-    points = [point for line in lines.values() for point in line]
-    across = Axis("fraction of training labels missing", 0, 1.3 * max(x for x, _ in points))  # room for the names
-    plane = Plane(across, Axis("Hamming loss, %", 0, max(y for _, y in points)))
-    return str(named_lines(lines, plane, "Hamming loss over the fraction of missing labels"))
 
 
 def _calibration(sets: Mapping[Paper, Measured]) -> ResultTable:

@@ -6,19 +6,21 @@ the label numbers; every line of a split file is a permutation of the sentence n
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.learners.arrays import Indices
 from gramline.learners.operators.dense import DenseGram
+from gramline.learners.token_features import feature_matrix
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.textfile import read_lines
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Run
 
@@ -40,59 +42,39 @@ class Fold:
 
 @dataclass(frozen=True)
 class TokenSet:
-    """Sentences as sets of active features with labels, and the folds of the experiment."""
+    """Sentences whose tokens are sets of active features, with labels, and the folds of the experiment."""
 
-    sentences: tuple[tuple[tuple[int, ...], ...], ...]
-    labels: tuple[tuple[str, ...], ...]
+    corpus: Corpus
     folds: tuple[Fold, ...]
-
-    @cached_property
-    def lengths(self) -> Indices:
-        return np.array([len(sentence) for sentence in self.sentences], np.int64)
 
     @cached_property
     def gram(self) -> NDArray[np.float64]:
         """Linear kernel: the number of features two tokens share, shape (n_tokens, n_tokens)."""
-        tokens = [token for sentence in self.sentences for token in sentence]
-        flat = np.array([feature for token in tokens for feature in token], np.int64)
-        _, columns = np.unique(flat, return_inverse=True)  # most of the declared columns are never used
-        starts = offsets_from_lengths([len(token) for token in tokens])
-        matrix = csr_matrix((np.ones(len(flat)), columns, starts), shape=(len(tokens), int(columns.max(initial=0)) + 1))
-        product: NDArray[np.float64] = (matrix @ matrix.T).toarray()
+        packed = self.corpus.packed()
+        features = feature_matrix(packed, len(packed.vocabulary.features))
+        product: NDArray[np.float64] = (features @ features.T).toarray()
         return product
 
     def grams(self, fold: Fold) -> tuple[DenseGram, DenseGram]:
         """(training Gram, Gram between training and held-out tokens)."""
-        train, test = self._tokens(fold.train), self._tokens(fold.test)
-        lengths, other = self.lengths[fold.train], self.lengths[fold.test]
-        return (
-            DenseGram(self.gram[np.ix_(train, train)], lengths),
-            DenseGram(
-                self.gram[np.ix_(train, test)], lengths, other, col_diagonal=np.diagonal(self.gram)[test].astype(float)
-            ),
-        )
+        lengths = self.corpus.lengths
+        starts = offsets_from_lengths(lengths)
+        train, test = (indices_of_ranges(starts[part], lengths[part]) for part in (fold.train, fold.test))
+        own, diagonal = lengths[fold.train], np.diagonal(self.gram)[test]
+        cross = DenseGram(self.gram[np.ix_(train, test)], own, lengths[fold.test], col_diagonal=diagonal)
+        return DenseGram(self.gram[np.ix_(train, train)], own), cross
 
-    def features_of(self, sentences: Indices) -> list[list[list[str]]]:
-        """The active features of every token, as names."""
-        return [[[str(feature) for feature in token] for token in self.sentences[k]] for k in sentences.tolist()]
+    def labels_of(self, sentences: Indices) -> list[list[str | None]]:
+        return [self.corpus.labels[k] for k in sentences.tolist()]
 
-    def labels_of(self, sentences: Indices) -> list[list[str]]:
-        return [list(self.labels[k]) for k in sentences.tolist()]
-
-    def gold(self, sentences: Indices) -> NDArray[np.str_]:
-        """The labels of all their tokens, one after another."""
-        return flat(self.labels_of(sentences))
-
-    def n_wrong(self, predicted: Sequence[Sequence[str]], sentences: Indices) -> int:
-        """How many of their tokens have a wrong predicted label."""
-        return int((flat(predicted) != self.gold(sentences)).sum())
+    def is_right(self, predicted: Sequence[Sequence[str]], sentences: Indices) -> NDArray[np.bool_]:
+        """Of all tokens of these sentences, one after another: whether the predicted label is the right one."""
+        guess, gold = (np.array(list(chain.from_iterable(rows))) for rows in (predicted, self.labels_of(sentences)))
+        return np.asarray(guess == gold)
 
     def loss(self, predicted: Sequence[Sequence[str]], sentences: Indices) -> float:
         """The share of their tokens with a wrong predicted label."""
-        return self.n_wrong(predicted, sentences) / int(self.lengths[sentences].sum())
-
-    def _tokens(self, sentences: Indices) -> Indices:
-        return indices_of_ranges(offsets_from_lengths(self.lengths)[sentences], self.lengths[sentences])
+        return float((~self.is_right(predicted, sentences)).mean())
 
 
 @dataclass(frozen=True)
@@ -119,8 +101,7 @@ class Source:
         n_sentences = len(published[0])
         drawn = [np.random.default_rng([run.seed, k]).permutation(n_sentences) for k in range(n_drawn)]
         folds = tuple(Fold(order[: self.n_train], order[self.n_train :]) for order in [*published, *drawn])
-        sentences, labels = _sentences(tokens, _label_names(names), n_sentences)
-        return TokenSet(sentences, labels, folds)
+        return TokenSet(_corpus(tokens, _label_names(names), n_sentences), folds)
 
 
 @dataclass(frozen=True)
@@ -154,11 +135,6 @@ def present_sets(run: Run) -> tuple[list[Paper], tuple[str, ...]]:
     return present, tuple(f"{title} is not in the data folder: left out" for title in absent)
 
 
-def flat(labels: Sequence[Sequence[str]]) -> NDArray[np.str_]:
-    """The labels of all tokens, one after another."""
-    return np.array([label for sentence in labels for label in sentence])
-
-
 def _splits(path: Path) -> list[Indices]:
     orders = [np.array(line.split(), np.int64) - 1 for line in path.read_text("utf-8").splitlines() if line.strip()]
     for number, order in enumerate(orders, 1):
@@ -172,29 +148,18 @@ def _label_names(path: Path) -> dict[str, str]:
     return {line.partition("\t")[0]: line.partition("\t")[2] for line in lines if line}
 
 
-def _sentences(
-    path: Path, names: dict[str, str], n_sentences: int
-) -> tuple[tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[str, ...], ...]]:
-    """The first sentences of the file: their features, and their labels."""
-    sentences: list[list[tuple[int, ...]]] = [[]]
-    labels: list[list[str]] = [[]]
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                if len(sentences) == n_sentences and sentences[-1]:
-                    break
-                if sentences[-1]:
-                    sentences.append([])
-                    labels.append([])
-                continue
-            label, _, features = line.rstrip("\n").partition("\t")
+def _corpus(path: Path, names: dict[str, str], n_sentences: int) -> Corpus:
+    """The first sentences of the file."""
+    X: list[list[list[str]]] = []
+    y: list[list[str]] = []
+    groups = groupby(enumerate(read_lines(path), 1), key=lambda numbered: bool(numbered[1].strip()))
+    for sentence in islice((list(lines) for has_tokens, lines in groups if has_tokens), n_sentences):
+        tokens = [(number, *line.partition("\t")) for number, line in sentence]
+        for number, label, *_ in tokens:
             if label not in names:
                 raise InputError(f"{path}, line {number} has label number {label!r}, which has no name")
-            sentences[-1].append(tuple(int(feature) for feature in features.split()))
-            labels[-1].append(names[label])
-    if not sentences[-1]:
-        sentences.pop()
-        labels.pop()
-    if len(sentences) < n_sentences:
-        raise InputError(f"{path} holds {len(sentences)} sentences, but its splits name {n_sentences}")
-    return tuple(map(tuple, sentences)), tuple(map(tuple, labels))
+        X.append([features.split() for *_, features in tokens])
+        y.append([names[label] for _, label, *_ in tokens])
+    if len(X) < n_sentences:
+        raise InputError(f"{path} holds {len(X)} sentences, but its splits name {n_sentences}")
+    return Corpus.from_sequences(X, y)

@@ -70,7 +70,7 @@ def test_the_candidate_with_the_fewest_wrong_tokens_is_chosen_and_the_first_of_e
     read = Source("segmentation", "splits_36.txt", 20).read(Run(gpsl_data), 1, 0)
     good, bad = gpsl.labeler("GPSL1"), GaussianProcessLabeler(scale=1e-9)
     choices = [[bad, good], [good, bad], [good, good]]
-    chosen = [gpsl.fewest_wrong([model.fresh for model in models], read, read.folds[0], 3) for models in choices]
+    chosen = [gpsl.fewest_wrong(models, read, read.folds[0], 3) for models in choices]
     assert chosen == [1, 0, 0]
 
 

@@ -10,6 +10,7 @@ import pytest
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
+from gramline.pipeline.experiments.crf import named_features
 from gramline.pipeline.experiments.gpsl_sets import Source
 
 
@@ -23,12 +24,12 @@ def test_folds_are_the_published_ones_first(gpsl_data: Path) -> None:
     assert np.array_equal(read.folds[6].test, again.folds[6].test)
     assert not np.array_equal(read.folds[6].test, other.folds[6].test)
     gram, cross = read.grams(read.folds[0])
-    assert cross.shape == (gram.shape[0], int(read.lengths.sum()) - gram.shape[0])
+    assert cross.shape == (gram.shape[0], read.corpus.n_positions - gram.shape[0])
 
 
 def test_the_linear_kernel_counts_shared_features(gpsl_data: Path) -> None:
     read = Source("segmentation", "splits_36.txt", 20).read(Run(gpsl_data), 1, 0)
-    tokens = [set(token) for sentence in read.sentences for token in sentence]
+    tokens = [set(token) for sentence in named_features(read.corpus.packed()) for token in sentence]
     assert read.gram.tolist() == [[len(one & other) for other in tokens] for one in tokens]
     assert read.gram[1, 1] == 0  # the token without features
 
