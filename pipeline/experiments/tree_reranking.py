@@ -8,6 +8,7 @@ sentence counts as the correct one. A sentence that the grammar cannot parse sco
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,17 @@ from numpy.typing import NDArray
 from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.ranking import RankingPerceptron
-from gramline.pipeline.candidates.corpus import CandidateList, outcomes, propose, propose_held_out
+from gramline.pipeline.candidates.columns import Groups, RankingScore
+from gramline.pipeline.candidates.corpus import (
+    CandidateList,
+    candidate_corpus,
+    candidate_quality,
+    outcomes,
+    propose,
+    propose_held_out,
+)
 from gramline.pipeline.candidates.grammar import Grammar
-from gramline.pipeline.candidates.score import parse_score
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.parses import Tree
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
 
@@ -40,25 +47,24 @@ def tree_reranking(run: Run) -> Sequence[ResultTable]:
     kernels, splits, n_best = (KERNELS[:1], 2, 5) if run.quick else (KERNELS, 10, 20)
     if run.quick:
         trees = trees[:120]
-    grammar_scores, oracle_scores, failures = np.empty(splits), np.empty(splits), 0
-    reranked = np.empty((len(kernels) * len(LEARNERS), splits))
+    cut, failures = round(TRAINING_PART * len(trees)), 0
+    methods = list(product(kernels, LEARNERS))
+    grammar_scores, oracle_scores, reranked = np.empty(splits), np.empty(splits), np.empty((len(methods), splits))
     for split in range(splits):
         run.say(f"split {split + 1} of {splits}")
         order = np.random.default_rng([run.seed, split]).permutation(len(trees))
-        cut = round(TRAINING_PART * len(trees))
         train, test = [trees[k] for k in order[:cut]], [trees[k] for k in order[cut:]]
         proposed = propose_held_out(train, n_best, folds=10)
         tested = propose(test, Grammar.of(train), n_best)
         failures += len(tested) - outcomes(tested)["parsed"]
-        grammar_scores[split] = _score(tested, [0] * len(tested))
-        oracle_scores[split] = _score(tested, [_best(candidates) for candidates in tested])
-        reranked[:, split] = _reranked(kernels, proposed, tested)
+        qualities = _reranked(kernels, candidate_corpus(proposed), tested)
+        grammar_scores[split], oracle_scores[split] = qualities[0].first, qualities[0].oracle
+        reranked[:, split] = [quality.chosen for quality in qualities]
     rows: list[Row] = [
         ("PCFG", "", *_spread(grammar_scores), None),
         (f"oracle of {n_best}-best", "", *_spread(oracle_scores), _reduction(grammar_scores, oracle_scores)),
     ]
-    for k, scores in enumerate(reranked):
-        kernel, learner = kernels[k // len(LEARNERS)], LEARNERS[k % len(LEARNERS)]
+    for (kernel, learner), scores in zip(methods, reranked, strict=True):
         names = _kernel_name(kernel), _learner_name(learner)
         rows.append((*names, *_spread(scores), _reduction(grammar_scores, scores)))
     rows.append(("paper", "voted, its own splits", None, None, PAPER_REDUCTION))
@@ -70,44 +76,25 @@ def tree_reranking(run: Run) -> Sequence[ResultTable]:
             (
                 "score: precision and recall of constituents averaged, sentences weighted by their gold constituents",
                 "splits, grammar and candidates are ours: the paper's n-best lists and its splits are not published",
-                f"{failures / (splits * (len(trees) - round(TRAINING_PART * len(trees)))):.1%} of the test sentences "
-                "have no parse and score 0 before and after",
+                f"{failures / (splits * (len(trees) - cut)):.1%} of the test sentences have no parse and score 0 "
+                "before and after",
             ),
         )
     ]
 
 
-def _reranked(
-    kernels: Sequence[SubsetTree], proposed: Sequence[CandidateList], tested: Sequence[CandidateList]
-) -> list[float]:
+def _reranked(kernels: Sequence[SubsetTree], proposed: Corpus, tested: Sequence[CandidateList]) -> list[RankingScore]:
     """Score of every kernel with every learner, in this order."""
-    groups = [_training_group(candidates) for candidates in proposed if candidates.trees]
-    train = Corpus.from_parses([tree for group in groups for tree in group])
-    test = Corpus.from_parses([tree for candidates in tested for tree in candidates.trees])
-    sizes = [len(candidates.trees) for candidates in tested if candidates.trees]
+    groups = Groups.of(proposed).correct_first(proposed)
+    train, test = proposed.select(k for group in groups for k in group), candidate_corpus(tested)
+    sizes = [len(members) for members in Groups.of(test).members]
     scores = []
     for kernel in kernels:
         gram, cross = DenseGram.of(kernel, train), DenseGram.of(kernel, train, test)
         for learner in LEARNERS:
-            chosen = iter(learner.fresh().fit(gram, [len(group) for group in groups]).predict(cross, sizes))
-            scores.append(_score(tested, [next(chosen) if candidates.trees else 0 for candidates in tested]))
+            chosen = learner.fresh().fit(gram, [len(group) for group in groups]).predict(cross, sizes)
+            scores.append(candidate_quality(tested, test, chosen))
     return scores
-
-
-def _training_group(candidates: CandidateList) -> list[Tree]:
-    """The best candidate first, then all that are worse than it."""
-    best = _best(candidates)
-    scored = zip(candidates.trees, candidates.scores, strict=True)
-    return [candidates.trees[best], *(tree for tree, score in scored if score < candidates.scores[best])]
-
-
-def _best(candidates: CandidateList) -> int:
-    return int(np.argmax(candidates.scores)) if candidates.trees else 0
-
-
-def _score(lists: Sequence[CandidateList], chosen: Sequence[int]) -> float:
-    trees = (parses.trees[k] if parses.trees else None for parses, k in zip(lists, chosen, strict=True))
-    return parse_score(zip(trees, (parses.gold for parses in lists), strict=True))
 
 
 def _spread(scores: NDArray[np.float64]) -> tuple[float, float]:

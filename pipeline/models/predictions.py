@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gramline.learners.labels import first_unknown_label
 from gramline.pipeline.candidates.columns import Groups
-from gramline.pipeline.candidates.score import constituents
+from gramline.pipeline.candidates.corpus import constituents
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.parses import words
 from gramline.pipeline.errors import InputError

@@ -1,8 +1,11 @@
-"""All parses of a sentence under a grammar, by trying everything: rules as {parent: [(children, probability)]}."""
+"""All parses of a sentence under a grammar, by trying everything, and the score of parses against gold trees.
+
+Rules are {parent: [(children, probability)]}.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 Rules = dict[str, list[tuple[tuple[Any, ...], float]]]  # a child is a label, or ("word", w)
@@ -34,3 +37,30 @@ def _sequences(
         for left_value, left in parses(rules, first, sentence[:cut], depth):
             for value, below in _sequences(rules, rest, sentence[cut:], depth):
                 yield left_value * value, [left, *below]
+
+
+def spans(node: Any, first: int, is_root: bool = True) -> tuple[int, list[tuple[str, int, int]]]:
+    """(words below a node, its constituents from word `first` on: all nodes but the root and tags of one word)."""
+    if isinstance(node, str):
+        return 1, []
+    length, below = 0, []
+    for child in node[1:]:
+        more, inner = spans(child, first + length, False)
+        length += more
+        below += inner
+    is_tag = len(node) == 2 and isinstance(node[1], str)
+    return length, below if is_root or is_tag else [*below, (node[0], first, first + length)]
+
+
+def parse_score(pairs: Iterable[tuple[Any, Any]]) -> float:
+    """Mean of precision and recall over (proposed or None, gold) trees, weighted by gold constituents."""
+    total = weights = 0.0
+    for proposed, gold in pairs:
+        right = spans(gold, 0)[1]
+        guess = [] if proposed is None else spans(proposed, 0)[1]
+        common = sum(min(guess.count(span), right.count(span)) for span in set(right))
+        precision = common / len(guess) if guess else 0.0
+        recall = common / len(right) if right else 0.0
+        total += len(right) * (precision + recall) / 2
+        weights += len(right)
+    return total / weights

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from oracles.parsing import parse_score
 
-from gramline.pipeline.candidates.corpus import candidate_corpus, outcomes, propose, propose_held_out
+from gramline.pipeline.candidates.corpus import (
+    candidate_corpus,
+    candidate_quality,
+    constituents,
+    outcomes,
+    propose,
+    propose_held_out,
+    sentence_score,
+)
 from gramline.pipeline.candidates.grammar import Grammar
-from gramline.pipeline.candidates.score import sentence_score
 from gramline.pipeline.corpus import constructors
 from gramline.pipeline.errors import InputError
 
@@ -22,7 +30,43 @@ def two_objects(first: str, second: str) -> list[Any]:
     return ["TOP", ["S", ["NP", ["N", first]], ["VP", ["V", second], ["NP", ["N", first]], ["NP", ["N", second]]]]]
 
 
+GOLD = ["TOP", ["S", ["NP", ["D", "the"], ["N", "dog"]], ["VP", ["V", "saw"], ["NP", ["N", "it"]]]]]
+FLAT = ["TOP", ["S", ["NP", ["D", "the"], ["N", "dog"]], ["V", "saw"], ["NP", ["N", "it"]]]]
 TREES = [sentence("a", "c"), two_objects("a", "d"), sentence("b", "c"), two_objects("b", "d")]
+
+
+def test_constituents_leave_out_the_root_and_the_tags() -> None:
+    assert sorted(constituents(GOLD)) == [("NP", 0, 2), ("NP", 3, 4), ("S", 0, 4), ("VP", 2, 4)]
+
+
+def test_a_repeated_constituent_counts_as_often_as_it_occurs() -> None:
+    assert constituents(["TOP", ["NP", ["NP", ["N", "it"]]]])["NP", 0, 1] == 2
+
+
+def test_scores_by_hand() -> None:
+    assert sentence_score(FLAT, GOLD) == pytest.approx((1 + 3 / 4) / 2)  # 3 of its 3 constituents, of 4 in all
+    assert sentence_score(GOLD, GOLD) == 1
+    word = ["TOP", ["N", "it"]]
+    assert [sentence_score(word, word), sentence_score(GOLD, word), sentence_score(word, GOLD)] == [1, 0, 0]
+
+
+def test_sentences_are_weighted_by_their_gold_constituents() -> None:
+    small = ["TOP", ["NP", ["N", "it"]]]
+    lists = propose([GOLD, small], Grammar.of([small]), 1)
+    assert [len(candidates.trees) for candidates in lists] == [0, 1]
+    quality = candidate_quality(lists, candidate_corpus(lists))
+    assert quality.first == quality.oracle == pytest.approx(1 / 5)
+    assert parse_score([(None, GOLD), (small, small)]) == pytest.approx(1 / 5)
+
+
+def test_chosen_candidates_are_scored_with_sentences_that_have_none() -> None:
+    odd = ["TOP", ["X", ["Y", "q"], ["Z", "r"], ["Y", "q"]]]
+    lists = propose([*TREES, odd], Grammar.of(TREES), 5)
+    corpus = candidate_corpus(lists)
+    chosen = [len(candidates.trees) - 1 for candidates in lists if candidates.trees]
+    trees = [candidates.trees[-1] if candidates.trees else None for candidates in lists]
+    expected = parse_score(zip(trees, [*TREES, odd], strict=True))
+    assert candidate_quality(lists, corpus, chosen).chosen == pytest.approx(expected)
 
 
 def test_every_candidate_is_scored_against_its_gold_tree() -> None:

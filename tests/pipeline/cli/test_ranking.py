@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracles.parsing import parse_score
 
-from gramline.pipeline.candidates.score import parse_score
 from gramline.pipeline.corpus.corpus import Corpus
 
 VERBS, NOUNS = ["saw", "met", "heard"], ["man", "dog", "friend", "park"]
