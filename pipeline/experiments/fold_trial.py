@@ -9,8 +9,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
+from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.packing import Packed
 from gramline.learners.estimator import Learner
 from gramline.learners.operators.operator import GramOperator
@@ -55,6 +57,11 @@ class Trial:
         self.folds = joined(self.outer, self.inner)
         self.metric = metric
         self.dummy = dummy
+
+    @property
+    def n_inner(self) -> int:
+        """Inner folds of every outer one."""
+        return len(self.inner) // len(self.outer)
 
     def on_gram(
         self,
@@ -114,6 +121,14 @@ class Trial:
         settings = [{"setting": name} for name in method.settings]
         outcomes = [row[part] for row in method.outcomes]
         return assembled(settings, folds, self.labels, outcomes, dummy=self.dummy)
+
+
+def between_positions(corpus: Corpus) -> NDArray[np.float64]:
+    """(x . x' + 1)^2 between the features of all positions, scaled to 1 on the diagonal; neighbours take no part."""
+    packed = corpus.packed()
+    values = np.empty((packed.n_positions, packed.n_positions))
+    Polynomial(2, normalized=True).strips(packed, packed).fill(0, packed.n_positions, values)
+    return values
 
 
 def choice_counts(method: Method, selection: NestedSelection) -> str:

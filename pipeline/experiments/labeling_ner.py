@@ -27,9 +27,9 @@ from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.crossval.folds import Folds, FoldSpec, k_fold
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
 from gramline.pipeline.crossval.validate import grid
-from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.crf import crf_marginals, crf_predictions, has_crf, missing_crf
-from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, choice_counts, difference
+from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, between_positions, choice_counts, difference
 
 FILE = "conll2002_es/esp.train.first300"
 PAPER = {  # accuracy, precision, recall, F1, three folds
@@ -72,16 +72,11 @@ class Spanish:
         kernel = SequenceLabeling(c=c, gap=gap, observation=Polynomial(2, normalized=normalized))
         return lambda: DenseGram.of(kernel, self.windows[window])
 
-    def position_gram(self, scale: float, window: int = 1) -> Callable[[], DenseGram]:
-        """scale * kx between positions alone: a structure of one position has no neighbours to continue to."""
-
-        def make() -> DenseGram:
-            packed = self.windows[window].packed()
-            alone = replace(packed, starts=np.arange(packed.n_positions + 1))
-            kernel = SequenceLabeling(c=float(np.sqrt(scale)), observation=Polynomial(2, normalized=True))
-            return DenseGram(DenseGram.of(kernel, alone).matrix, packed.lengths, label_names=packed.vocabulary.labels)
-
-        return make
+    def position_gram(self, scale: float) -> Callable[[], DenseGram]:
+        corpus = self.windows[1]
+        return lambda: DenseGram(
+            scale * between_positions(corpus), corpus.lengths, label_names=corpus.packed().vocabulary.labels
+        )
 
     def with_marginals(self, folds: Folds, fold: int) -> HeldOut:
         """The labeling perceptron of one fold with the marginals of a CRF as P(y|x)."""
@@ -166,7 +161,7 @@ def _further_tables(run: Run) -> list[ResultTable]:
         ("method", "error", "precision", "recall", "F1", "entity F1", "s per training", "chosen"),
         tuple(rows),
         (
-            f"settings chosen by the error on {len(trial.inner) // len(trial.outer)} folds inside each training part; "
+            f"settings chosen by the error on {trial.n_inner} folds inside each training part; "
             "s per training: by the clock, Gram matrix shared out over folds and settings",
             "CRF marginals as prior: of training sentences by CRFs that were not trained on them; window: features of "
             "so many neighbours on either side; scale: of the kernel beside transitions, which count 1",
@@ -234,14 +229,10 @@ def _against_crf(trial: Trial, methods: Mapping[str, Method]) -> ResultTable:
     best = trial.chosen(methods[BEST])
     rows: list[Row] = []
     for name, method in methods.items():
-        if not name.startswith(CRF):
-            continue
-        other = trial.chosen(method)
-        cells: list[Cell] = [f"best - {name}"]
-        for metric in ("hamming_loss", "f1", "span_f1"):
-            mean, p = difference(best, other, metric)
-            cells += [100 * mean, p]
-        rows.append(tuple(cells))
+        if name.startswith(CRF):
+            other = trial.chosen(method)
+            pairs = (difference(best, other, metric) for metric in ("hamming_loss", "f1", "span_f1"))
+            rows.append((f"best - {name}", *(cell for mean, p in pairs for cell in (100 * mean, p))))
     return ResultTable(
         "The best kernel learner against the CRF, difference in per cent",
         ("methods", "error", "p", "F1", "p", "entity F1", "p"),

@@ -15,10 +15,10 @@ import numpy as np
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.packing import Packed
 from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.learners.arrays import Matrix
 from gramline.learners.estimator import Loss
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
-from gramline.learners.token_features import feature_matrix
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
@@ -28,7 +28,7 @@ from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
-from gramline.pipeline.experiments.fold_trial import Method, Trial, choice_counts
+from gramline.pipeline.experiments.fold_trial import Method, Trial, between_positions, choice_counts
 
 FILE = "conll2002_es/esp.train.first300"
 FEATURES = {"S1": "words", "S2": "spelling"}
@@ -50,34 +50,29 @@ def zscore_ner(run: Run) -> Sequence[ResultTable]:
     for set_name, features in FEATURES.items():
         corpus = run.part(read_conll(run.file(FILE), features=features), 30)
         entities = Entities(corpus, run.quick)
+        trial = entities.trial
         rows: list[Row] = []
         for name, make in METHODS.items():
             run.say(f"{set_name}: {name}")
-            method = make(entities)
-            if method is not None:
-                selection = entities.trial.chosen(method)
+            if (method := make(entities)) is not None:
+                selection = trial.chosen(method)
                 scores = [100 * selection.mean(metric) for metric in ("hamming_loss", "span_f1")]
-                paper = PAPER.get(name, {}).get(set_name)
-                rows.append((name, *scores, paper, choice_counts(method, selection)))
-        tables.append(_table(set_name, features, entities, tuple(rows)))
+                rows.append((name, *scores, PAPER.get(name, {}).get(set_name), choice_counts(method, selection)))
+        n_features = len(corpus.packed().vocabulary.features)
+        table = ResultTable(
+            f"{set_name} ({features}, {n_features:,} features): {len(corpus)} sentences, {corpus.n_positions:,} tokens",
+            ("method", "error %", "F1 %", "paper error %", "chosen ridges"),
+            tuple(rows),
+            (
+                f"{len(trial.outer)} folds in the order of the file; error: wrong tokens, F1: named entities, means "
+                "over the folds",
+                f"ridges (emissions/transitions): chosen by {trial.n_inner} folds inside each training part",
+                f"the features are our own set {features!r}, so paper and measured errors are not of the same features",
+                *missing_crf(),
+            ),
+        )
+        tables.append(table)
     return tables
-
-
-def _table(set_name: str, features: str, entities: Entities, rows: tuple[Row, ...]) -> ResultTable:
-    corpus, n_folds = entities.corpus, len(entities.trial.outer)
-    n_inner = len(entities.trial.inner) // n_folds
-    n_features = len(corpus.packed().vocabulary.features)
-    return ResultTable(
-        f"{set_name} ({features}, {n_features:,} features): {len(corpus)} sentences, {corpus.n_positions:,} tokens",
-        ("method", "error %", "F1 %", "paper error %", "chosen ridges"),
-        rows,
-        (
-            f"{n_folds} folds in the order of the file; error: wrong tokens, F1: named entities, means over the folds",
-            f"ridges (emissions/transitions): chosen by {n_inner} folds inside each training part",
-            f"the features are our own set {features!r}, so paper and measured errors are not of the same features",
-            *missing_crf(),
-        ),
-    )
 
 
 class Entities:
@@ -96,8 +91,7 @@ class Entities:
             for k, setting in enumerate(settings)
             if setting["loss"] == loss and setting["transition_ridge"] in transition_ridges
         ]
-        names = tuple(_ridges(settings[k]) for k in wanted)
-        return Method(names, tuple(every.outcomes[k] for k in wanted), every.seconds)
+        return Method(tuple(every.settings[k] for k in wanted), tuple(every.outcomes[k] for k in wanted), every.seconds)
 
     @cached_property
     def _explicit(self) -> tuple[list[dict[str, Any]], Method]:
@@ -116,35 +110,17 @@ class Entities:
         seconds = (perf_counter() - begin) / (len(folds) * len(settings))
         return settings, Method(tuple(map(_ridges, settings)), tuple(map(tuple, outcomes)), seconds)
 
-    def kernelized(self, gram: Callable[[], DenseGram]) -> Method:
-        """The kernel Z-score; all folds and ridges share the products with the Gram."""
+    def kernelized(self, kernel: Callable[[Corpus], Matrix]) -> Method:
+        """The kernel Z-score; all folds and ridges share the products with the Gram. Priors take no part."""
         ridges, others = ((0.03, 0.1), (1e3, 1e4)) if self.quick else (KERNEL_RIDGES, TRANSITION_RIDGES)
-        return self.trial.on_gram(gram, KERNEL_LEARNER, grid({"ridge": ridges, "transition_ridge": others}), _ridges)
-
-    def predicted(self, predict: Callable[[Packed, Packed], list[list[str]]]) -> Method:
-        """Anything that labels test sequences given training sequences."""
-        return self.trial.predicted(self.corpus, predict)
+        settings = grid({"ridge": ridges, "transition_ridge": others})
+        return self.trial.on_gram(
+            lambda: DenseGram(kernel(self.corpus), self.corpus.lengths), KERNEL_LEARNER, settings, _ridges
+        )
 
     def perceptron(self, **parameters: Any) -> Method:
         """The hidden Markov perceptron on the features."""
         return self.trial.on_corpus(self.corpus, HiddenMarkovPerceptron(10, **parameters))
-
-    def polynomial(self) -> DenseGram:
-        """(x . x' + 1)^2 between the feature rows of all positions, scaled to 1 on the diagonal."""
-        packed = self.corpus.packed()
-        features = feature_matrix(packed, len(packed.vocabulary.features))
-        products = (features @ features.T).toarray()
-        products += 1.0
-        np.square(products, out=products)
-        scale = 1.0 / np.sqrt(np.diagonal(products))
-        products *= scale[:, None]
-        products *= scale[None, :]
-        return DenseGram(products, packed.lengths)
-
-    def marginalized(self) -> DenseGram:
-        """The sequence kernel over the same observation kernel; its prior takes no part."""
-        kernel = SequenceLabeling(c=2.0, observation=Polynomial(2, normalized=True))
-        return DenseGram(kernel.gram(self.corpus), self.corpus.lengths)
 
 
 def _ridges(setting: Mapping[str, Any]) -> str:
@@ -157,15 +133,18 @@ def _majority(train: Packed, test: Packed) -> list[list[str]]:
     return [[most] * int(length) for length in test.lengths]
 
 
+SEQUENCE_KERNEL = SequenceLabeling(c=2.0, observation=Polynomial(2, normalized=True))
 KERNEL_LEARNER = KernelZScoreLabeler(tolerance=1e-4, preconditioner="none", unlabeled="drop")
 METHODS: dict[str, Callable[[Entities], Method | None]] = {
-    "most frequent label": lambda entities: entities.predicted(_majority),
+    "most frequent label": lambda entities: entities.trial.predicted(entities.corpus, _majority),
     "Z-score, one ridge": lambda entities: entities.explicit("none", (None,)),
     "Z-score, both ridges": lambda entities: entities.explicit("none", TRANSITION_RIDGES),
     "Z-score, Hamming": lambda entities: entities.explicit("hamming", (None, *TRANSITION_RIDGES)),
-    "kernel Z-score, Polynomial(2)": lambda entities: entities.kernelized(entities.polynomial),
-    "kernel Z-score, marginalized": lambda entities: entities.kernelized(entities.marginalized),
+    "kernel Z-score, Polynomial(2)": lambda entities: entities.kernelized(between_positions),
+    "kernel Z-score, marginalized": lambda entities: entities.kernelized(SEQUENCE_KERNEL.gram),
     "HM perceptron": lambda entities: entities.perceptron(),
     "HM perceptron, averaged": lambda entities: entities.perceptron(average=True),
-    "CRF (python-crfsuite)": lambda entities: entities.predicted(crf_predictions) if has_crf() else None,
+    "CRF (python-crfsuite)": lambda entities: (
+        entities.trial.predicted(entities.corpus, crf_predictions) if has_crf() else None
+    ),
 }
