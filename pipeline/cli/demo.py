@@ -14,6 +14,7 @@ from gramline.pipeline.cli.terminal.input_paths import folder
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_table, size
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+from gramline.pipeline.events import Event, Message
 from gramline.pipeline.experiments.demo import DemoResult, run_demo
 
 SENTENCES = 300
@@ -45,13 +46,19 @@ Example:
 @when_stopped(KEPT)
 def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
     with show_progress(not as_json) as listener:
+
+        def progress(event: Event) -> None:
+            if not isinstance(event, Message):
+                listener(event)
+            elif not as_json:
+                say(event.text)
+
         result = run_demo(
             Path(place),
             n_sentences=sentences,
             n_held_out=max(5, sentences // 4),
             executor=partial(executor_from, JobFile(), **options),
-            progress=listener,
-            say=_mute if as_json else say,
+            progress=progress,
         )
     if as_json:
         say_json(result.to_dict())
@@ -59,13 +66,10 @@ def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
         say_summary(result)
 
 
-def _mute(_line: str) -> None:
-    pass
-
-
 def say_summary(result: DemoResult) -> None:
     """Sizes, times, tiles, scores and places, within a screen."""
-    status, scores, other = result.status, result.evaluation, result.sequences
+    status, scores, other = result.trees.status, result.trees.evaluation, result.sequences
+    mistakes = result.trees.learner.mistakes_
     numbers = result.to_dict()
     tiles = (
         f"{count(numbers['computed'], 'tile')} computed, {numbers['reused']:,} reused"
@@ -88,7 +92,7 @@ def say_summary(result: DemoResult) -> None:
             ),
             (
                 "perceptron",
-                f"{count(len(result.mistakes), 'round')}, mistakes {result.mistakes[0]:,} to {result.mistakes[-1]:,}",
+                f"{count(len(mistakes), 'round')}, mistakes {mistakes[0]:,} to {mistakes[-1]:,}",
                 duration(result.seconds["train"]),
             ),
             (

@@ -6,9 +6,10 @@ finds its tiles there and computes none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,9 +25,9 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.crossval.summary import versions
 from gramline.pipeline.crossval.validate import METRICS, FoldResult
-from gramline.pipeline.events import Event, Listener, TileDone, TileReport, silent
+from gramline.pipeline.events import Event, Listener, Message, TileDone, TileReport, silent
 from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.experiments.base import Say
+from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
 from gramline.pipeline.gram.plan import Plan
 from gramline.pipeline.gram.store import TileStore
@@ -34,7 +35,7 @@ from gramline.pipeline.gram.stored import GramStatus, StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.reporting.content import Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import thumbnail
-from gramline.pipeline.reporting.run_report import tile_times, write_page
+from gramline.pipeline.reporting.page import page
 
 BLOCK_ROWS = 1024  # smaller than the default, so that there are tiles to watch
 ROUNDS = 10
@@ -47,30 +48,32 @@ KERNELS: dict[str, Kernel] = {
 SUFFIXES = {"trees": "", "sequences": "-sequences"}  # of everything that the demo writes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trained:
-    """The Gram matrix of one kind of structures, and the labeler trained from it."""
+    """The Gram matrix of one kind of structures, the labeler trained from it, and what that says of new sentences."""
 
-    kernel: Kernel
     plan: Plan
-    status: GramStatus
-    mistakes: list[int]
+    gram: StoredGram
+    learner: LabelingPerceptron
     support_positions: int
+    predicted: list[list[str]]
     evaluation: Evaluation
 
-    @staticmethod
-    def of(plan: Plan, gram: StoredGram, learner: LabelingPerceptron, model: Model, evaluation: Evaluation) -> Trained:
-        return Trained(gram.kernel, plan, gram.status(), learner.mistakes_, model.support.n_positions, evaluation)
+    @cached_property
+    def status(self) -> GramStatus:
+        return self.gram.status()
 
 
-@dataclass(frozen=True)
-class DemoResult(Trained):
-    """What the demo computed with dependency trees, the seconds of each part, and its files."""
+@dataclass(frozen=True, eq=False)
+class DemoResult:
+    """What the demo computed with dependency trees and without, the seconds of each part, and its files."""
 
     folder: Path
     train: Corpus
     test: Corpus
+    trees: Trained
     sequences: Trained  # the same sentences without their trees
+    tiles: list[TileReport]  # of the trees, those that were computed
     seconds: dict[str, float]  # generate, build, train, evaluate: trees; sequences: training and test of those
 
     @property
@@ -78,22 +81,22 @@ class DemoResult(Trained):
         return self.folder / "report.html"
 
     def to_dict(self) -> dict[str, Any]:
-        sides = (self, self.sequences)
+        trees, sequences, sides = self.trees, self.sequences, (self.trees, self.sequences)
         return {
             "folder": str(self.folder),
-            "kernel": self.kernel.to_dict(),
+            "kernel": trees.gram.kernel.to_dict(),
             "train": {"sentences": len(self.train), "positions": self.train.n_positions},
             "test": {"sentences": len(self.test), "positions": self.test.n_positions},
             "tiles": sum(side.status.n_tiles for side in sides),
             "computed": sum(len(side.plan.tasks) for side in sides),
             "reused": sum(side.plan.n_present for side in sides),
             "stored_bytes": sum(side.status.stored_bytes for side in sides),
-            "mistakes": self.mistakes,
-            "support_positions": self.support_positions,
+            "mistakes": trees.learner.mistakes_,
+            "support_positions": trees.support_positions,
             "seconds": self.seconds,
             "report": str(self.report),
-            "evaluation": self.evaluation.to_dict(),
-            "sequences": {"kernel": self.sequences.kernel.to_dict(), "evaluation": self.sequences.evaluation.to_dict()},
+            "evaluation": trees.evaluation.to_dict(),
+            "sequences": {"kernel": sequences.gram.kernel.to_dict(), "evaluation": sequences.evaluation.to_dict()},
         }
 
 
@@ -104,44 +107,33 @@ def run_demo(
     n_held_out: int,
     executor: Callable[[], AbstractContextManager[Executor]],
     progress: Listener = silent,
-    say: Say = lambda _line: None,
 ) -> DemoResult:
-    """Run it; `executor` is only entered when there are tiles to compute. `say` is called as each part begins."""
+    """Run it; `executor` is only entered when there are tiles to compute. A `Message` says that a part begins."""
     folder.mkdir(parents=True, exist_ok=True)
     clock = _Stopwatch()
-    say(f"generating {n_sentences:,} sentences to train on and {n_held_out:,} to test on")
+    progress(Message(f"generating {n_sentences:,} sentences to train on and {n_held_out:,} to test on"))
     train = {kind: _corpus(folder, "train", n_sentences, TRAIN_SEED, kind) for kind in KERNELS}
     test = {kind: _corpus(folder, "test", n_held_out, TEST_SEED, kind) for kind in KERNELS}
     clock.lap("generate")
-    stores = {
-        kind: create_or_open(
-            kernel,
-            train[kind],
-            folder / f"train-{n_sentences}{SUFFIXES[kind]}.gram.zarr",
-            StoreChoices(dtype="float32", block_rows=BLOCK_ROWS),
-        )
-        for kind, kernel in KERNELS.items()
-    }
+    choices = StoreChoices(dtype="float32", block_rows=BLOCK_ROWS)
+    places = {kind: folder / f"train-{n_sentences}{SUFFIXES[kind]}.gram.zarr" for kind in KERNELS}
+    stores = {kind: create_or_open(kernel, train[kind], places[kind], choices) for kind, kernel in KERNELS.items()}
     plans = {kind: plan_store(store) for kind, store in stores.items()}
-    tiles = _build(stores, plans, executor, progress, say)
+    tiles = _build(stores, plans, executor, progress)
     clock.lap("build")
-    say("training the labeling perceptron on dependency trees from the store")
+    progress(Message("training the labeling perceptron on dependency trees from the store"))
     grams = {kind: StoredGram(store) for kind, store in stores.items()}
-    learner, model = _train(grams["trees"], train["trees"], folder / "model.zarr")
+    trained = _train(grams["trees"], train["trees"], folder / "model.zarr")
     clock.lap("train")
-    say("labeling the held-out sentences")
-    predicted = model.predict(test["trees"].without_labels())
-    trees = Trained.of(plans["trees"], grams["trees"], learner, model, evaluate(test["trees"].labels, predicted))
+    progress(Message("labeling the held-out sentences"))
+    trees = _tested(plans["trees"], grams["trees"], *trained, test["trees"])
     clock.lap("evaluate")
-    say("the same with the sentences as plain sequences")
-    other, model = _train(grams["sequences"], train["sequences"], folder / "model-sequences.zarr")
-    scores = evaluate(test["sequences"].labels, model.predict(test["sequences"].without_labels()))
-    sequences = Trained.of(plans["sequences"], grams["sequences"], other, model, scores)
+    progress(Message("the same with the sentences as plain sequences"))
+    trained = _train(grams["sequences"], train["sequences"], folder / "model-sequences.zarr")
+    sequences = _tested(plans["sequences"], grams["sequences"], *trained, test["sequences"])
     clock.lap("sequences")
-    result = DemoResult(
-        **vars(trees), folder=folder, train=train["trees"], test=test["trees"], sequences=sequences, seconds=clock.laps
-    )
-    write_page(demo_report(result, learner, predicted, grams["trees"], tiles), result.report)
+    result = DemoResult(folder, train["trees"], test["trees"], trees, sequences, tiles, clock.laps)
+    write_whole(result.report, page(demo_report(result)))
     return result
 
 
@@ -150,22 +142,20 @@ def _build(
     plans: Mapping[str, Plan],
     executor: Callable[[], AbstractContextManager[Executor]],
     progress: Listener,
-    say: Say,
 ) -> list[TileReport]:
     """Compute the missing tiles of all stores on one executor; returns the reports of the trees' tiles."""
     tiles: dict[str, list[TileReport]] = {kind: [] for kind in stores}
     n_todo, n_tiles = sum(len(plan.tasks) for plan in plans.values()), sum(plan.n_tiles for plan in plans.values())
     if n_todo == 0:
-        say(f"the Gram matrices are there: all {n_tiles:,} tiles are reused")
+        progress(Message(f"the Gram matrices are there: all {n_tiles:,} tiles are reused"))
         return []
     stored, peak = sum(plan.stored_bytes for plan in plans.values()), max(plan.peak_bytes for plan in plans.values())
-    say(
-        f"planned: {n_todo:,} of {n_tiles:,} tiles to compute, {stored / 1e6:,.0f} MB on disk, {peak / 1e6:,.0f} MB of "
-        "memory per thread"
-    )
+    needs = f"{stored / 1e6:,.0f} MB on disk, {peak / 1e6:,.0f} MB of memory per thread"
+    progress(Message(f"planned: {n_todo:,} of {n_tiles:,} tiles to compute, {needs}"))
     with executor() as runner:
+        threads = f"{runner.n_threads} thread{'s' * (runner.n_threads > 1)}"
         for kind, store in stores.items():
-            say(f"building the Gram matrix of the {kind} on {runner.n_threads} thread{'s' * (runner.n_threads > 1)}")
+            progress(Message(f"building the Gram matrix of the {kind} on {threads}"))
 
             def listen(event: Event, reports: list[TileReport] = tiles[kind]) -> None:
                 if isinstance(event, TileDone):
@@ -183,60 +173,57 @@ def _train(gram: StoredGram, corpus: Corpus, path: Path) -> tuple[LabelingPercep
     return learner, model
 
 
+def _tested(plan: Plan, gram: StoredGram, learner: LabelingPerceptron, model: Model, test: Corpus) -> Trained:
+    predicted = model.predict(test.without_labels())
+    return Trained(plan, gram, learner, model.support.n_positions, predicted, evaluate(test.labels, predicted))
+
+
 def _corpus(folder: Path, name: str, n_sentences: int, seed: int, kind: str) -> Corpus:
     corpus = generate_saleslog(n_sentences, seed, kind, features="words")
     corpus.save(folder / f"{name}{SUFFIXES[kind]}.parquet")
     return corpus
 
 
-def demo_report(
-    result: DemoResult,
-    learner: LabelingPerceptron,
-    predicted: Sequence[Sequence[str]],
-    gram: StoredGram,
-    tiles: Sequence[TileReport],
-) -> Report:
-    """The content of the demo's page; `predicted` are the labels of its held-out sentences."""
-    scores = FoldResult(0, 0, result.evaluation)
-    small = thumbnail(gram)
-    kernel = describe(result.kernel.to_dict())
-    sentences = [
-        Sentence(f"sentence {name}", tokens, gold, labels)
-        for name, tokens, gold, labels in zip(
-            result.test.ids, result.test.tokens, result.test.labels, predicted, strict=True
-        )
-    ]
+def demo_report(result: DemoResult) -> Report:
+    """The content of the demo's page."""
+    trees, train, test = result.trees, result.train, result.test
+    evaluation, status, learner = trees.evaluation, trees.status, repr(trees.learner)
+    scores = FoldResult(0, 0, evaluation)
+    small = thumbnail(trees.gram)
+    kernel = describe(trees.gram.kernel.to_dict())
+    rows = zip(test.ids, test.tokens, test.labels, trees.predicted, strict=True)
     return Report(
         title="gramline demo: what do the sales logs say?",
         subtitle=(
-            f"{len(result.train):,} generated sentences to train on, {len(result.test):,} others to test on, "
-            f"{len(result.train.label_names)} labels"
+            f"{len(train):,} generated sentences to train on, {len(test):,} others to test on, "
+            f"{len(train.label_names)} labels"
         ),
         cards={
-            "learner": repr(learner),
-            "accuracy": f"{result.evaluation.accuracy:.4f}",
-            "F1": f"{result.evaluation.tokens.f1:.4f}",
-            "Gram matrix": f"{result.status.shape[0]:,} x {result.status.shape[1]:,}",
-            "tiles computed": f"{len(result.plan.tasks):,} of {result.status.n_tiles:,}",
+            "learner": learner,
+            "accuracy": f"{evaluation.accuracy:.4f}",
+            "F1": f"{evaluation.tokens.f1:.4f}",
+            "Gram matrix": f"{status.shape[0]:,} x {status.shape[1]:,}",
+            "tiles computed": f"{len(trees.plan.tasks):,} of {status.n_tiles:,}",
             "time": f"{sum(result.seconds.values()):.1f} s",
         },
         metric="accuracy",
-        settings=[SettingRow(repr(learner), kernel, {name: [scores.metric(name)] for name in METRICS})],
+        settings=[SettingRow(learner, kernel, {name: [scores.metric(name)] for name in METRICS})],
         best=0,
         fold_word="test set",
-        curves={"mistakes": {repr(learner): [float(count) for count in result.mistakes]}},
-        labels=result.evaluation.labels,
-        confusion=result.evaluation.confusion,
-        sentences=sentences,
+        curves={"mistakes": {learner: [float(count) for count in trees.learner.mistakes_]}},
+        labels=evaluation.labels,
+        confusion=evaluation.confusion,
+        sentences=[Sentence(f"sentence {name}", tokens, gold, labels) for name, tokens, gold, labels in rows],
         gram=small,
         gram_caption=small.caption(kernel),
-        tiles=tile_times([asdict(tile) for tile in tiles], gram.dtype.itemsize),
+        tiles=result.tiles,
+        itemsize=trees.gram.dtype.itemsize,
         parameters={
-            "command": f"gramline demo --sentences {len(result.train)}",
+            "command": f"gramline demo --sentences {len(train)}",
             "kernel": kernel,
-            "learner": repr(learner),
-            "Gram matrix": result.status.path,
-            "numbers": result.status.dtype,
+            "learner": learner,
+            "Gram matrix": status.path,
+            "numbers": status.dtype,
         }
         | {f"seconds to {step}": f"{seconds:.2f}" for step, seconds in result.seconds.items()},
         versions=versions(),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import floor, isfinite, log10
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup, escape
+from numpy.typing import ArrayLike
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 40
 COLOURS = ("#1660a8", "#c4560c", "#2d7d46", "#7a3fa0", "#a3195b", "#5f6b00", "#00757a", "#8a5a2b")
@@ -96,11 +99,11 @@ class Plane:
         axes = []
         for value in self.up.ticks():
             _, y = self.place(self.across.ends[0], value)
-            axes += [_line((LEFT, y), (right, y), GRID), _text(_number(value), LEFT - 6, y + 4, "end")]
+            axes += [line((LEFT, y), (right, y), GRID), _text(_number(value), LEFT - 6, y + 4, "end")]
         for value in self.across.ticks():
             x, _ = self.place(value, self.up.ends[0])
-            axes += [_line((x, bottom), (x, bottom + 4), INK), _text(_number(value), x, bottom + 17, "middle")]
-        axes.append(_line((LEFT, bottom), (right, bottom), INK))
+            axes += [line((x, bottom), (x, bottom + 4), INK), _text(_number(value), x, bottom + 17, "middle")]
+        axes.append(line((LEFT, bottom), (right, bottom), INK))
         axes.append(_text(self.across.title, (LEFT + right) / 2, self.height - 6, "middle"))
         turned = f"translate(13 {(TOP + bottom) / 2}) rotate(-90)"
         axes.append(element("text", self.up.title, transform=turned, text_anchor="middle"))
@@ -140,18 +143,14 @@ def named_lines(lines: Mapping[str, Sequence[Point]], plane: Plane, title: str) 
     return plane.drawing(title, *parts)
 
 
-def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> Markup:
+def histogram(values: ArrayLike, *, x_title: str, y_title: str, bins: int = 24) -> Markup:
     """How often values fall into equal intervals."""
-    across = Axis(x_title, min(values), max(values))
-    counts = [0] * bins
-    for value in values:
-        counts[min(bins - 1, floor(across.share(value) * bins))] += 1
-    plane = Plane(across, Axis(y_title, 0, max(counts), is_whole=True), height=220)
-    low, high = across.ends
+    across = Axis(x_title, float(np.min(values)), float(np.max(values)))
+    counts, edges = np.histogram(values, bins, across.ends)
+    plane = Plane(across, Axis(y_title, 0, int(counts.max()), is_whole=True), height=220)
     bars = []
-    for k, count in enumerate(counts):
-        left, top = plane.place(low + k * (high - low) / bins, count)
-        right, bottom = plane.place(low + (k + 1) * (high - low) / bins, 0)
+    for count, (first, last) in zip(counts.tolist(), pairwise(edges.tolist()), strict=True):
+        (left, top), (right, bottom) = plane.place(first, count), plane.place(last, 0)
         size = {"width": max(0.5, right - left - 1), "height": bottom - top}
         bars.append(element("rect", x=left + 0.5, y=top, **size, fill=COLOURS[0]))
     return plane.drawing(f"{y_title} by {x_title}", *bars)
@@ -162,7 +161,7 @@ def spread(values: Sequence[float], low: float, high: float) -> Markup:
     width, height = 130, 22
     axis = Axis("", low, high)
     mean, *places = (6 + axis.share(value) * (width - 12) for value in (sum(values) / len(values), *values))
-    parts = [_line((6, height / 2), (width - 6, height / 2), GRID), _line((mean, 3), (mean, height - 3), DARK, 2)]
+    parts = [line((6, height / 2), (width - 6, height / 2), GRID), line((mean, 3), (mean, height - 3), DARK, 2)]
     parts += [_dot((place, height / 2), 3.2, COLOURS[0], opacity=0.55) for place in places]
     return picture(width, height, f"folds: {', '.join(f'{value:.4f}' for value in values)}", *parts)
 
@@ -172,7 +171,7 @@ def calibration(bins: Sequence[tuple[float, float, int]]) -> Markup:
     plane = Plane(Axis("confidence", 0, 1), Axis("share that was right", 0, 1), width=420, height=380)
     largest = max(count for _, _, count in bins)
     points = [plane.place(confidence, right) for confidence, right, _ in bins]
-    parts = [_line(plane.place(0, 0), plane.place(1, 1), INK, dashes="5 4"), _polyline(points, COLOURS[0], 2)]
+    parts = [line(plane.place(0, 0), plane.place(1, 1), INK, dashes="5 4"), _polyline(points, COLOURS[0], 2)]
     for point, (_, _, count) in zip(points, bins, strict=True):
         parts.append(_dot(point, 3 + 9 * (count / largest) ** 0.5, COLOURS[0], opacity=0.6))
     return plane.drawing("calibration: confidence against the share that was right", *parts)
@@ -195,6 +194,6 @@ def _dot(center: Point, radius: float, colour: str, opacity: float | None = None
     return element("circle", cx=center[0], cy=center[1], r=radius, fill=colour, fill_opacity=opacity)
 
 
-def _line(start: Point, end: Point, colour: str, width: float = 1, dashes: str | None = None) -> Markup:
+def line(start: Point, end: Point, colour: str, width: float = 1, dashes: str | None = None) -> Markup:
     ends = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
     return element("line", **ends, stroke=colour, stroke_width=width, stroke_dasharray=dashes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.pipeline.events import TileReport
 from gramline.pipeline.reporting.heatmap import Thumbnail
 
 BINS = 10  # of equal width, for confidences
@@ -71,18 +72,6 @@ def _bins(confidence: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
 
 
-@dataclass(frozen=True)
-class TileTimes:
-    """Seconds of the tiles that were computed, and what was written."""
-
-    read: Sequence[float]
-    compute: Sequence[float]
-    write: Sequence[float]
-    written_bytes: int
-    cells: int
-    n_workers: int
-
-
 @dataclass(frozen=True, eq=False)
 class Report:
     """Everything on the page; sections whose content is empty or None are left out."""
@@ -101,7 +90,8 @@ class Report:
     calibration: Calibration | None = None
     gram: Thumbnail | None = None
     gram_caption: str = ""
-    tiles: TileTimes | None = None
+    tiles: Sequence[TileReport] = ()  # those that were computed
+    itemsize: int = 8  # bytes of a kernel value in them
     passes: Sequence[Mapping[str, Any]] = ()  # per unit: learner, problems, tile_reads, stored_tiles, seconds
     nested: Mapping[str, Any] | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)

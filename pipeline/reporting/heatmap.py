@@ -6,29 +6,20 @@ import base64
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.operators.layout import GramLayout
-from gramline.pipeline.reporting.charts import INK, element, picture
+from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.reporting.charts import INK, element, line, picture
 
 CELLS = 360  # of the picture, per side
 BLOCKS = 24  # block rows looked at; a larger matrix is sampled evenly
 BORDER = "#ff8c1a"
 PALE, MIDDLE, DARK = (247, 250, 252), (66, 133, 190), (8, 29, 72)
-
-
-class Tiled(Protocol):
-    """What a picture needs of a Gram matrix."""
-
-    @property
-    def layout(self) -> GramLayout: ...
-
-    def tile(self, i: int, j: int) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +40,7 @@ class Thumbnail:
         return f"{kernel}: {self.n_rows:,} rows in {blocks}{part}; {legend}."
 
 
-def thumbnail(gram: Tiled, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
+def thumbnail(gram: GramOperator, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
     """Downsample a symmetric Gram matrix; every tile of the chosen blocks is read once."""
     layout = gram.layout.rows
     chosen = np.unique(np.linspace(0, layout.n_blocks - 1, min(blocks, layout.n_blocks)).round().astype(int))
@@ -85,27 +76,17 @@ def heatmap(small: Thumbnail, side: int = 420) -> Markup:
         style="image-rendering:pixelated",
     )
     lines = []
-    for border in small.borders:
-        place = border * side
-        for ends in ({"x1": place, "y1": 0, "x2": place, "y2": side}, {"x1": 0, "y1": place, "x2": side, "y2": place}):
-            lines.append(element("line", **ends, stroke=BORDER, stroke_width=1.4))
+    for place in (border * side for border in small.borders):
+        lines += [line((place, 0), (place, side), BORDER, 1.4), line((0, place), (side, place), BORDER, 1.4)]
     frame = element("rect", **square, fill="none", stroke=INK)
     return picture(side, side, "heat map of the Gram matrix, with the borders of its blocks", image, *lines, frame)
 
 
 def coloured(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Colours by rank, so that few huge values do not hide all others; equal values get equal colours."""
-    distinct, place = np.unique(values, return_inverse=True)
-    counts = np.bincount(place.ravel())
-    rank = (np.cumsum(counts) - counts / 2) / values.size
-    share = rank[place].reshape(values.shape)[..., None]
-    stops = np.array([PALE, MIDDLE, DARK], float)
-    low = stops[0] + (stops[1] - stops[0]) * np.minimum(2 * share, 1.0)
-    mixed = np.where(share <= 0.5, low, stops[1] + (stops[2] - stops[1]) * (2 * share - 1))
-    if len(distinct) == 1:
-        mixed = np.broadcast_to(stops[1], (*values.shape, 3))
-    pixels: NDArray[np.uint8] = mixed.round().astype(np.uint8)
-    return pixels
+    share = (rankdata(values).reshape(values.shape) - 0.5) / values.size
+    mixed = [np.interp(share, (0, 0.5, 1), channel) for channel in zip(PALE, MIDDLE, DARK, strict=True)]
+    return np.stack(mixed, axis=-1).round().astype(np.uint8)
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

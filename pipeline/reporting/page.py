@@ -13,8 +13,9 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from gramline.pipeline.events import TileReport
 from gramline.pipeline.reporting.charts import calibration, curves, histogram, spread
-from gramline.pipeline.reporting.content import Calibration, Report, TileTimes, calibration_error
+from gramline.pipeline.reporting.content import Report, calibration_error
 from gramline.pipeline.reporting.heatmap import heatmap
 
 CURVES_SHOWN = 8
@@ -22,6 +23,18 @@ LABELS_SHOWN = 20
 SENTENCES_SHOWN = 12
 METRIC_NAMES = {"accuracy": "accuracy", "f1": "F1", "span_f1": "span F1", "exact_match": "exact"}
 TRACES = {"mistakes": ("round", "mistakes in training"), "bound": ("sweep", "variational bound")}
+
+SECTIONS = {  # headings in the order a reader asks for them
+    "settings": "Settings",
+    "nested": "Nested selection",
+    "curves": "Learning curves",
+    "confusion": "Confusion matrix",
+    "sentences": "Worst sentences",
+    "calibration": "Calibration",
+    "gram": "Gram matrix",
+    "tiles": "Tiles",
+    "repeat": "To repeat this",
+}
 
 
 @cache
@@ -45,34 +58,25 @@ def render(template: str, *, title: str, subtitle: str, sections: Mapping[str, s
 
 def page(report: Report) -> str:
     """The whole page; opens from a file, loads nothing."""
-    has = {
-        "settings": ("Settings", True),
-        "nested": ("Nested selection", report.nested is not None),
-        "curves": ("Learning curves", bool(report.curves)),
-        "confusion": ("Confusion matrix", report.confusion is not None),
-        "sentences": ("Worst sentences", bool(report.sentences)),
-        "calibration": ("Calibration", report.calibration is not None),
-        "gram": ("Gram matrix", report.gram is not None),
-        "tiles": ("Tiles", report.tiles is not None or bool(report.passes)),
-        "repeat": ("To repeat this", True),
+    content = {
+        "settings": _settings(report),
+        "nested": _nested(report),
+        "curves": _curves(report),
+        "confusion": _confusion(report),
+        "sentences": sorted(report.sentences, key=lambda sentence: -sentence.n_wrong)[:SENTENCES_SHOWN],
+        "calibration": _calibration(report),
+        "gram": None if report.gram is None else heatmap(report.gram),
+        "tiles": _tiles(report),
+        "repeat": True,
     }
-    worst = sorted(report.sentences, key=lambda sentence: -sentence.n_wrong)[:SENTENCES_SHOWN]
     return render(
         "report.html",
         title=report.title,
         subtitle=report.subtitle,
-        sections={name: heading for name, (heading, is_there) in has.items() if is_there},
+        sections={name: heading for name, heading in SECTIONS.items() if content[name]},
         report=report,
         best=report.settings[report.best].name,
-        settings=_settings(report),
-        nested=None if report.nested is None else _nested(report, report.nested),
-        curves=_curves(report),
-        confusion=None if report.confusion is None else _confusion(report),
-        worst=[sentence for sentence in worst if sentence.n_wrong],
-        calibration=None if report.calibration is None else _calibration(report.calibration),
-        heatmap=None if report.gram is None else heatmap(report.gram),
-        tiles=None if report.tiles is None else _tile_times(report.tiles),
-        passes=[_pass(unit) for unit in report.passes],
+        **content,
     )
 
 
@@ -112,8 +116,10 @@ def _mean(values: Sequence[float]) -> str:
     return f"{np.mean(values):.4f}\u00a0±\u00a0{np.std(values, ddof=1):.4f}"
 
 
-def _nested(report: Report, nested: Mapping[str, Any]) -> dict[str, Any]:
-    metric = report.metric
+def _nested(report: Report) -> dict[str, Any] | None:
+    metric, nested = report.metric, report.nested
+    if nested is None:
+        return None
     mean, deviation = nested["mean"][metric], nested["deviation"][metric]
     folds = zip(nested["chosen"], nested["inner"], nested["outer"][metric], strict=True)
     return {
@@ -137,8 +143,9 @@ def _curves(report: Report) -> list[tuple[Markup, str]]:
     return drawings
 
 
-def _confusion(report: Report) -> dict[str, Any]:
-    assert report.confusion is not None
+def _confusion(report: Report) -> dict[str, Any] | None:
+    if report.confusion is None:
+        return None
     labels, counts = list(report.labels), report.confusion
     if len(labels) > LABELS_SHOWN:
         weight = counts.sum(axis=1) + counts.sum(axis=0)
@@ -162,37 +169,38 @@ def _confusion(report: Report) -> dict[str, Any]:
     return {"labels": labels, "rows": rows}
 
 
-def _calibration(measured: Calibration) -> dict[str, Any]:
-    bins = measured.bins()
+def _calibration(report: Report) -> dict[str, Any] | None:
+    if report.calibration is None:
+        return None
+    bins = report.calibration.bins()
     return {
-        "error": calibration_error(measured.confidence, measured.right),
+        "error": calibration_error(report.calibration.confidence, report.calibration.right),
         "drawing": calibration(bins),
         "rows": [(f"{confidence:.3f}", f"{right:.3f}", f"{count:,}") for confidence, right, count in bins],
     }
 
 
-def _pass(unit: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        str(unit["learner"]),
-        f"{unit['problems']:,}",
-        f"{unit['tile_reads']:,}",
-        f"{unit['stored_tiles']:,}",
-        f"{unit['tile_reads'] / unit['stored_tiles']:.1f}",
-        f"{unit['seconds']:.1f} s",
-    )
+def _tiles(report: Report) -> dict[str, Any] | None:
+    """Tiles computed, and tiles read in training; a part that is not there is empty."""
+    if not (report.tiles or report.passes):
+        return None
+    passes = []
+    for unit in report.passes:
+        reads, stored = unit["tile_reads"], unit["stored_tiles"]
+        counts = f"{unit['problems']:,}", f"{reads:,}", f"{stored:,}", f"{reads / stored:.1f}"
+        passes.append((unit["learner"], *counts, f"{unit['seconds']:.1f} s"))
+    return {"passes": passes, "rows": []} | (_tile_times(report.tiles, report.itemsize) if report.tiles else {})
 
 
-def _tile_times(tiles: TileTimes) -> dict[str, Any]:
-    seconds = np.add(np.add(tiles.read, tiles.compute), tiles.write)
-    busy = float(seconds.sum())
-    shares = " / ".join(f"{sum(part) / busy:.0%}" for part in (tiles.read, tiles.compute, tiles.write))
-    written = tiles.written_bytes / 1e6
+def _tile_times(tiles: Sequence[TileReport], itemsize: int) -> dict[str, Any]:
+    parts = np.array([(tile.read_seconds, tile.compute_seconds, tile.write_seconds) for tile in tiles])
+    milliseconds, busy = 1e3 * parts.sum(axis=1), float(parts.sum())
+    n_workers, written = len({tile.worker for tile in tiles}), sum(tile.written_bytes for tile in tiles)
     rows = [
-        ("tiles computed", f"{len(seconds):,} on {tiles.n_workers} worker process{'es' * (tiles.n_workers != 1)}"),
-        ("per tile", f"median {np.median(seconds) * 1e3:,.1f} ms, slowest {seconds.max() * 1e3:,.1f} ms"),
-        ("reading / computing / writing", shares),
-        ("kernel values", f"{tiles.cells / busy / 1e6:,.1f} million per second and thread"),
-        ("written", f"{written:,.1f} MB, {written / busy:,.0f} MB/s per thread"),
+        ("tiles computed", f"{len(tiles):,} on {n_workers} worker process{'es' * (n_workers != 1)}"),
+        ("per tile", f"median {np.median(milliseconds):,.1f} ms, slowest {milliseconds.max():,.1f} ms"),
+        ("reading / computing / writing", " / ".join(f"{part / busy:.0%}" for part in parts.sum(axis=0))),
+        ("kernel values", f"{written / itemsize / busy / 1e6:,.1f} million per second and thread"),
+        ("written", f"{written / 1e6:,.1f} MB, {written / 1e6 / busy:,.0f} MB/s per thread"),
     ]
-    milliseconds = [float(value) * 1e3 for value in seconds]
     return {"drawing": histogram(milliseconds, x_title="milliseconds per tile", y_title="tiles"), "rows": rows}

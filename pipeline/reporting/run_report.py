@@ -16,9 +16,10 @@ from gramline.learners.metrics import evaluate
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.summary import setting_names
 from gramline.pipeline.errors import RunError, StoreError
+from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.reporting.content import Calibration, Report, Sentence, SettingRow, TileTimes
+from gramline.pipeline.reporting.content import Calibration, Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
 from gramline.pipeline.reporting.page import page
 
@@ -29,12 +30,8 @@ def write_run_report(run: str | os.PathLike[str], output: str | os.PathLike[str]
     """Write the page of a finished run; into its folder unless `output` names another place."""
     folder = RunFolder.existing(run)
     target = folder.path / NAME if output is None else Path(output)
-    write_page(run_report(folder), target)
+    write_whole(target, page(run_report(folder)))
     return target
-
-
-def write_page(report: Report, target: Path) -> None:
-    write_whole(target, page(report))
 
 
 def run_report(folder: RunFolder) -> Report:
@@ -53,6 +50,7 @@ def run_report(folder: RunFolder) -> Report:
     ]
     sentences = _sentences(folder, best)
     compared = evaluate([s.gold for s in sentences], [s.predicted for s in sentences], dummy=summary["dummy"])
+    tiles = [TileReport(**{key: cell for key, cell in row.items() if key != "store"}) for row in folder.tiles()]
     gram, caption = _picture(summary, best)
     score = summary["settings"][best]["scores"][metric]
     return Report(
@@ -66,7 +64,7 @@ def run_report(folder: RunFolder) -> Report:
             metric.replace("_", " "): f"{score['mean']:.4f} ± {score['deviation']:.4f}",
             "problems": f"{summary['problems']['total']:,}",
             "Gram matrices": f"{len(summary['stores'])}",
-            "tiles computed": f"{len(folder.tiles()):,}",
+            "tiles computed": f"{len(tiles):,}",
             "last run": f"{summary['seconds']:.1f} s",
         },
         metric=metric,
@@ -79,27 +77,13 @@ def run_report(folder: RunFolder) -> Report:
         calibration=_calibration(folder, summary, names),
         gram=gram,
         gram_caption=caption,
-        tiles=tile_times(folder.tiles(), 4 if summary["dtype"] == "float32" else 8),
+        tiles=tiles,
+        itemsize=np.dtype(summary["dtype"]).itemsize,
         passes=[unit for unit in summary["units"] if unit.get("tile_reads")],
         nested=summary["nested"],
         parameters=_parameters(summary),
         versions=summary["versions"],
         job_file=folder.read_json("run.json").get("job_file"),
-    )
-
-
-def tile_times(tiles: Sequence[Mapping[str, Any]], itemsize: int = 8) -> TileTimes | None:
-    """Timings from the events of a build; None when no tile was computed."""
-    if not tiles:
-        return None
-    written = sum(tile["written_bytes"] for tile in tiles)
-    return TileTimes(
-        read=[tile["read_seconds"] for tile in tiles],
-        compute=[tile["compute_seconds"] for tile in tiles],
-        write=[tile["write_seconds"] for tile in tiles],
-        written_bytes=written,
-        cells=written // itemsize,
-        n_workers=len({tile["worker"] for tile in tiles}),
     )
 
 
