@@ -131,15 +131,8 @@ def load_record(folder: Path, name: str) -> ExperimentRecord | None:
         if _hash(picture) != table.get("drawing"):
             raise InputError(f"{path} is not the picture that was written; run `gramline reproduce {name}` again")
         tables.append(ResultTable.from_dict(table, picture))
-    return ExperimentRecord(
-        name=content["experiment"],
-        title=content["title"],
-        command=content["command"],
-        seconds=content["seconds"],
-        machine=content["machine"],
-        tables=tuple(tables),
-        skipped=content["skipped"],
-    )
+    content["name"] = content.pop("experiment")
+    return ExperimentRecord(**content | {"tables": tuple(tables)})
 
 
 def load_records(folder: Path, names: Sequence[str]) -> list[ExperimentRecord]:

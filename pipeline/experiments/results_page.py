@@ -20,11 +20,6 @@ MARKED = re.compile(r"(<!-- results: ([a-z-]+) (\d+) -->\n).*?(<!-- end -->)", r
 WIDTH = 120
 TITLE = "The papers' experiments, paper and measured side by side"
 SUBTITLE = "Every number is computed in the run; differences of protocol stand below each table."
-BEGINNING = """# Results
-
-This page is written by `gramline reproduce` from the runs saved in [{folder}]({folder}); a test compares the two. Every
-number is computed in the run; what is drawn follows from the seed. Times are of a machine that had other work to do.
-"""
 
 
 def write_experiment_report(records: Sequence[ExperimentRecord], target: Path) -> None:
@@ -48,7 +43,7 @@ def update_page(path: Path, records: Sequence[ExperimentRecord], pictures: str) 
 def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -> str:
     """What `update_page` makes of a page; `pictures` is the folder of the saved runs as seen from there."""
     if not MARKED.search(before):
-        return whole_page(records, pictures)
+        return render("results.md", records=records, folder=pictures, markdown=markdown)
     by_name = {record.name: record for record in records}
 
     def replaced(match: re.Match[str]) -> str:
@@ -62,21 +57,6 @@ def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -
         return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{end}"
 
     return MARKED.sub(replaced, before)
-
-
-def whole_page(records: Sequence[ExperimentRecord], pictures: str) -> str:
-    parts = [BEGINNING.format(folder=pictures)]
-    parts += [f"* [{record.name}](#{record.name}): {record.title}" for record in records]
-    for record in records:
-        parts.append(f"\n## {record.name}\n\n{record.title}.\n\n```\n{record.command}\n```\n")
-        if record.skipped is not None:
-            parts.append(f"{record.skipped}\n")
-        for number, table in enumerate(record.tables, 1):
-            parts.append(f"### {table.title}\n\n{markdown(table)}")
-            if table.picture is not None:
-                parts.append(f"![{table.title}]({pictures}/{record.name}-{number}.svg)\n")
-        parts.append(f"Took {record.seconds:,.0f} s; {record.machine_line}.")
-    return "\n".join(parts) + "\n"
 
 
 def markdown(table: ResultTable) -> str:

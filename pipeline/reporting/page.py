@@ -5,12 +5,12 @@ Pages come from the templates beside this module; what comes from data is escape
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from gramline.pipeline.events import TileReport
@@ -41,19 +41,16 @@ SECTIONS = {  # headings in the order a reader asks for them
 def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("gramline.pipeline.reporting"),
-        autoescape=True,
+        autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
-def render(template: str, *, title: str, subtitle: str, sections: Mapping[str, str], **content: Any) -> str:
-    """A whole page; `sections` are the headings by the names that the links at the top lead to."""
-    environment = _environment()
-    style = environment.loader.get_source(environment, "style.css")[0] if environment.loader else ""
-    page = environment.get_template(template)
-    return page.render(title=title, subtitle=subtitle, sections=sections, style=Markup(style), **content)
+def render(template: str, **content: Any) -> str:
+    """A whole page; every page of HTML has a `title`, a `subtitle` and `sections`, headings by the names of links."""
+    return _environment().get_template(template).render(**content)
 
 
 def page(report: Report) -> str:
