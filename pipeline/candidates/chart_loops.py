@@ -41,14 +41,6 @@ class Chart(NamedTuple):
     counts: Offsets  # shape (cells,)
 
 
-class Ways(NamedTuple):
-    """Room for the binary ways into a node."""
-
-    splits: Offsets
-    rules: Offsets
-    scores: Floats
-
-
 @jit
 def close_unary(lower: Floats, upper: Floats, chains: BestChains) -> None:
     """upper[A] = max(lower[A], max over chains A =>* B of score + lower[B]), in place."""
@@ -88,18 +80,17 @@ def fill_width(width: int, chart: Chart, rules: Rules, chains: BestChains) -> No
 
 
 @jit
-def incoming(i: int, j: int, parent: int, chart: Chart, rules: Rules, ways: Ways) -> int:
-    """Write every binary way into (i, j, parent): split, rule and best score; returns how many there are."""
+def incoming(i: int, j: int, parent: int, chart: Chart, rules: Rules) -> tuple[Offsets, Offsets]:
+    """Splits and rules of all binary ways into (i, j, parent) that are possible."""
     n, upper = chart.n, chart.upper
+    own = rules.by_parent[rules.parent_starts[parent] : rules.parent_starts[parent + 1]]
+    splits, used = np.empty(len(own) * (j - i - 1), np.int64), np.empty(len(own) * (j - i - 1), np.int64)
     count = 0
-    for k in range(rules.parent_starts[parent], rules.parent_starts[parent + 1]):
-        r = rules.by_parent[k]
+    for r in own:
         left, right = rules.symbols[r, 1], rules.symbols[r, 2]
         for m in range(i + 1, j):
-            value = upper[i * (n + 1) + m, left] + upper[m * (n + 1) + j, right] + rules.scores[r]
-            if value > -np.inf:
-                ways.splits[count] = m
-                ways.rules[count] = r
-                ways.scores[count] = value
+            if upper[i * (n + 1) + m, left] + upper[m * (n + 1) + j, right] > -np.inf:
+                splits[count] = m
+                used[count] = r
                 count += 1
-    return count
+    return splits[:count], used[:count]

@@ -39,7 +39,7 @@ class Groups:
 
     def correct_first(self, corpus: Corpus) -> list[list[int]]:
         """Training groups: the first candidate of the best score, then all of lower scores."""
-        scores = scores_of(corpus)
+        scores = _numbers(corpus, "score")
         groups = []
         for members in self.members:
             best = max(members, key=lambda member: scores[member])
@@ -72,10 +72,9 @@ def ranking_score(corpus: Corpus, chosen: Sequence[int], missing: Sequence[float
 
     `missing` are the weights of sentences without a candidate: they score 0 whatever is chosen.
     """
-    groups, scores = Groups.of(corpus), np.array(scores_of(corpus))
-    weights = np.ones(len(corpus))
-    if "weight" in corpus.table.column_names:
-        weights = np.array(_numbers(corpus, "weight"))
+    groups, scores = Groups.of(corpus), np.array(_numbers(corpus, "score"))
+    has_weights = "weight" in corpus.table.column_names
+    weights = np.array(_numbers(corpus, "weight")) if has_weights else np.ones(len(corpus))
     picked = np.array([members[k] for members, k in zip(groups.members, chosen, strict=True)], np.int64)
     first = np.array([members[0] for members in groups.members], np.int64)
     best = np.array([scores[members].max() for members in groups.members])
@@ -89,10 +88,6 @@ def ranking_score(corpus: Corpus, chosen: Sequence[int], missing: Sequence[float
         oracle=float(share @ best) / total,
         best_chosen=float((scores[picked] >= best).mean()),
     )
-
-
-def scores_of(corpus: Corpus) -> list[float]:
-    return _numbers(corpus, "score")
 
 
 def _numbers(corpus: Corpus, name: str) -> list[float]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramline.pipeline.candidates.chart_loops import BestChains, Chart, Ways, incoming
+from gramline.pipeline.candidates.chart_loops import BestChains, Chart, incoming
 from gramline.pipeline.candidates.grammar import INTERMEDIATE, WORD, Grammar
 from gramline.pipeline.corpus.parses import Tree
 
@@ -184,11 +184,9 @@ class LazyDerivations:
         if j == i + 1:
             return [Edge((), self._score(node))]
         rules = self._grammar.rules
-        size = max(1, int(rules.parent_starts[symbol + 1] - rules.parent_starts[symbol]) * (j - i - 1))
-        ways = Ways(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size))
-        count = incoming(i, j, symbol, self._chart, rules, ways)
+        splits, used = incoming(i, j, symbol, self._chart, rules)
         edges: list[Edge] = []
-        for m, r in zip(ways.splits[:count].tolist(), ways.rules[:count].tolist(), strict=True):
+        for m, r in zip(splits.tolist(), used.tolist(), strict=True):
             _, left, right = rules.symbols[r].tolist()
             edges.append(Edge(((i, m, left, True), (m, j, right, True)), float(rules.scores[r])))
         return edges

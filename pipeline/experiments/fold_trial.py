@@ -85,6 +85,10 @@ class Trial:
             names = tuple(map(name, settings))
         return Method(names, validation.outcomes, seconds)
 
+    def on_grams(self, grams: Mapping[str, Callable[[], GramOperator]], learner: Learner) -> Method:
+        """A learner on every Gram matrix; their names are its settings."""
+        return Method.union([self.on_gram(gram, learner, name=name) for name, gram in grams.items()])
+
     def on_corpus(self, corpus: Corpus, learner: Learner) -> Method:
         """A learner on features, as it is."""
         begin = perf_counter()

@@ -27,12 +27,10 @@ SCALE = 3.0  # of the linear kernel, for every set
 CRF = "CRF, python-crfsuite"  # with its defaults
 LEARNED = "GPSL1, scale learned"
 JENSEN = ", Jensen's bound"  # the paper's training, at scale 1
-EXTRA_MODELS = (*(name + JENSEN for name in MODELS), LEARNED)  # on the published folds only
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 MISSING_MODEL = "GPSL2"
 PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
 SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
-BOUNDS = {"jensen": MODELS[0] + JENSEN, "expected": MODELS[0]}
 SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
 PEER_NOTE = "CRF, best peer: measured on the five published folds, apart from this program"
 Choice = tuple[tuple[str, ...], list[float], str, float]  # names of the row, losses, what was chosen, seconds
@@ -80,10 +78,10 @@ def gpsl_bound(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1 with a bound that every fold chose for itself."""
 
     def choices(paper: Paper) -> Iterator[Choice]:
-        choice = choose(run, paper, [labeler(model) for model in BOUNDS.values()], BOUND_FOLDS)
+        choice = choose(run, paper, list(BOUNDS.values()), BOUND_FOLDS)
         chosen = [list(BOUNDS)[number] for number in choice.numbers]
         words = ", ".join(f"{name} {chosen.count(name)}" for name in BOUNDS if name in chosen)
-        yield (), choice.losses([labeler(BOUNDS[name]) for name in chosen]), words, choice.seconds
+        yield (), choice.losses([BOUNDS[name] for name in chosen]), words, choice.seconds
 
     note = (
         "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer tokens "
@@ -109,13 +107,13 @@ def _choice_table(
 
 def _measure(run: Run, paper: Paper) -> Measured:
     n_published, n_drawn = (1, 0) if run.quick else (PUBLISHED_FOLDS, DRAWN_FOLDS)
-    data = paper.source.read(run, n_published, n_drawn)
+    data = paper.read(run, n_published, n_drawn)
     measured = Measured()
     for number, fold in enumerate(data.folds):
         run.say(f"{paper.title}: fold {number + 1} of {len(data.folds)}")
         is_published = number < n_published
-        for name in MODELS + (EXTRA_MODELS if is_published else ()):
-            _measure_model(name, data, fold, measured)
+        for name, untrained in (LABELERS | (EXTRA_LABELERS if is_published else {})).items():
+            _measure_model(name, untrained.fresh(), data, fold, measured)
         if has_crf():
             _measure_crf(data, fold, measured)
         if is_published:
@@ -124,19 +122,17 @@ def _measure(run: Run, paper: Paper) -> Measured:
     return measured
 
 
-def labeler(name: str) -> GaussianProcessLabeler:
-    """The untrained labeler of a row: one of MODELS or of EXTRA_MODELS."""
-    offsets = name.partition(",")[0]
-    if name == LEARNED:
-        return GaussianProcessLabeler(offsets=offsets, bound="expected", learn_scale="shared")
-    if name.endswith(JENSEN):
-        return GaussianProcessLabeler(offsets=offsets, bound="jensen")
-    return scaled(offsets, SCALE)
-
-
 def scaled(offsets: str, scale: float) -> GaussianProcessLabeler:
     """The untrained labeler of one of MODELS at a scale."""
     return GaussianProcessLabeler(offsets=offsets, bound="expected", scale=scale)
+
+
+LABELERS = {name: scaled(name, SCALE) for name in MODELS}
+EXTRA_LABELERS = {  # on the published folds only
+    **{name + JENSEN: GaussianProcessLabeler(offsets=name, bound="jensen") for name in MODELS},
+    LEARNED: GaussianProcessLabeler(offsets=MODELS[0], bound="expected", learn_scale="shared"),
+}
+BOUNDS = {"jensen": EXTRA_LABELERS[MODELS[0] + JENSEN], "expected": LABELERS[MODELS[0]]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +151,7 @@ class FoldChoices:
 
 def choose(run: Run, paper: Paper, candidates: Sequence[GaussianProcessLabeler], n_folds: int) -> FoldChoices:
     """The choice of every published fold; its held-out sentences take no part."""
-    data = paper.source.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
+    data = paper.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
     numbers, seconds = [], []
     for number, fold in enumerate(data.folds, 1):
         run.say(f"{paper.title}: fold {number} of {len(data.folds)}")
@@ -172,22 +168,21 @@ def fewest_wrong(candidates: Sequence[GaussianProcessLabeler], data: TokenSet, f
     """
     inner = fold.inner(n_folds)
     wrong = [
-        sum((~data.is_right(_predicted(model.fresh(), data, part), part.test)).sum() for part in inner)
-        for model in candidates
+        sum((~data.is_right(_predicted(model, data, part), part.test)).sum() for part in inner) for model in candidates
     ]
     return int(np.argmin(wrong))
 
 
 def _predicted(model: GaussianProcessLabeler, data: TokenSet, fold: Fold) -> list[list[str]]:
-    """Labels of the held-out sentences by the model, trained on the others."""
+    """Labels of the held-out sentences by such a model, trained on the others."""
     gram, cross = data.grams(fold)
-    return model.fit(gram, data.labels_of(fold.train)).predict(cross)
+    return model.fresh().fit(gram, data.labels_of(fold.train)).predict(cross)
 
 
-def _measure_model(name: str, data: TokenSet, fold: Fold, measured: Measured) -> None:
+def _measure_model(name: str, model: GaussianProcessLabeler, data: TokenSet, fold: Fold, measured: Measured) -> None:
     gram, cross = data.grams(fold)
     begin = perf_counter()
-    model = labeler(name).fit(gram, data.labels_of(fold.train))
+    model.fit(gram, data.labels_of(fold.train))
     measured.seconds[name].append(perf_counter() - begin)
     probabilities = model.predict_proba(cross)  # of the refined scores
     right = data.is_right([np.array(model.label_names_)[probabilities.argmax(axis=1)]], fold.test)
@@ -220,7 +215,7 @@ def _missing_loss(data: TokenSet, fold: Fold, fraction: float, seed: list[int]) 
         for labels, mask in zip(train.labels, train.by_structure(forgotten), strict=True)
     ]
     gram, cross = data.grams(fold)
-    return data.loss(labeler(MISSING_MODEL).fit(gram, known).predict(cross), fold.test)
+    return data.loss(LABELERS[MISSING_MODEL].fresh().fit(gram, known).predict(cross), fold.test)
 
 
 def _losses(run: Run, sets: Mapping[Paper, Measured], left_out: tuple[str, ...]) -> ResultTable:

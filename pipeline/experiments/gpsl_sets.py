@@ -78,12 +78,18 @@ class TokenSet:
 
 
 @dataclass(frozen=True)
-class Source:
-    """One set of the data folder."""
+class Paper:
+    """One set of the data folder, and what is known of it: Hamming losses in per cent, seconds of one training."""
 
-    name: str
+    title: str
+    name: str  # of its files
     splits: str
     n_train: int
+    losses: tuple[float, float, float]  # GPSL1, GPSL2, GPSL4
+    seconds: float  # GPSL1
+    crf: float  # not the paper's, as the next two: measured on the five published folds
+    best: float  # the best of structural SVMs and a Gaussian process per token
+    peer_seconds: float | None  # that Gaussian process, scikit-learn's, per fold
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -104,33 +110,20 @@ class Source:
         return TokenSet(_corpus(tokens, _label_names(names), n_sentences), folds)
 
 
-@dataclass(frozen=True)
-class Paper:
-    """A set, and what is known of it: Hamming losses in per cent, seconds of one training."""
-
-    title: str
-    source: Source
-    losses: tuple[float, float, float]  # GPSL1, GPSL2, GPSL4
-    seconds: float  # GPSL1
-    crf: float  # not the paper's, as the next two: measured on the five published folds
-    best: float  # the best of structural SVMs and a Gaussian process per token
-    peer_seconds: float | None  # that Gaussian process, scikit-learn's, per fold
-
-
 SETS = (
-    Paper("Segmentation", Source("segmentation", "splits_36.txt", 20), (23.45, 23.51, 23.53), 17, 16.02, 14.96, 2.5),
-    Paper("Chunking", Source("chunking", "splits_100.txt", 50), (13.02, 12.69, 12.70), 1090, 8.46, 7.91, 12),
-    Paper("Japanese NE", Source("japanesene", "splits_100.txt", 50), (8.26, 7.86, 7.82), 1240, 5.60, 4.75, None),
-    Paper("Base NP", Source("basenp", "splits_300.txt", 150), (5.73, 5.55, 5.54), 6010, 4.91, 4.86, 68),
+    Paper("Segmentation", "segmentation", "splits_36.txt", 20, (23.45, 23.51, 23.53), 17, 16.02, 14.96, 2.5),
+    Paper("Chunking", "chunking", "splits_100.txt", 50, (13.02, 12.69, 12.70), 1090, 8.46, 7.91, 12),
+    Paper("Japanese NE", "japanesene", "splits_100.txt", 50, (8.26, 7.86, 7.82), 1240, 5.60, 4.75, None),
+    Paper("Base NP", "basenp", "splits_300.txt", 150, (5.73, 5.55, 5.54), 6010, 4.91, 4.86, 68),
 )
 
 
 def present_sets(run: Run) -> tuple[list[Paper], tuple[str, ...]]:
     """The sets that the data folder holds, of all or (quick) of the smallest one; a note for each that is missing."""
     wanted = [paper for paper in SETS if not run.quick or paper.title == "Segmentation"]
-    present = [paper for paper in wanted if paper.source.is_there(run)]
+    present = [paper for paper in wanted if paper.is_there(run)]
     if not present:
-        raise InputError(f"{run.data} holds none of {', '.join(wanted[0].source.files)}; --data must name their folder")
+        raise InputError(f"{run.data} holds none of {', '.join(wanted[0].files)}; --data must name their folder")
     absent = [paper.title for paper in wanted if paper not in present]
     return present, tuple(f"{title} is not in the data folder: left out" for title in absent)
 

@@ -177,7 +177,7 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
     """Methods on a kernel by name; calling one trains it on all folds."""
     quick = spanish.run.quick
     averaged = LabelingPerceptron(ROUNDS, average=True)
-    weights = (2.0,) if quick else (1.0, 2.0)
+    weights, gaps, scales = ((2.0,), (0.5,), (10.0,)) if quick else ((1.0, 2.0), (0.2, 0.5), (5.0, 10.0, 20.0))
     ridges = grid({"ridge": (0.1,) if quick else (0.03, 0.1, 0.3), "transition_ridge": (1e3, 1e4, 1e5)})
     zscore = KernelZScoreLabeler(tolerance=1e-4, preconditioner="none", unlabeled="drop")
     chains = HiddenMarkovPerceptron(ROUNDS, average=True, dual=True, unlabeled="drop")
@@ -192,28 +192,17 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
 
     methods: dict[str, Callable[[], Method]] = {
         "sequence kernel, averaged": lambda: trial.on_gram(spanish.sequence_gram(0, 1.0, normalized=False), averaged),
-        "normalized observations": lambda: Method.union(
-            [
-                trial.on_gram(spanish.sequence_gram(window, c), averaged, name=f"window {window} c {c:g}")
-                for window in (0, 1)
-                for c in weights
-            ]
+        "normalized observations": lambda: trial.on_grams(
+            {f"window {w} c {c:g}": spanish.sequence_gram(w, c) for w in (0, 1) for c in weights}, averaged
         ),
-        "normalized, gaps": lambda: Method.union(
-            [
-                trial.on_gram(spanish.sequence_gram(1, c, gap), averaged, name=f"gap {gap:g} c {c:g}")
-                for gap in ((0.5,) if quick else (0.2, 0.5))
-                for c in weights[-1:]
-            ]
+        "normalized, gaps": lambda: trial.on_grams(
+            {f"gap {gap:g} c 2": spanish.sequence_gram(1, 2.0, gap) for gap in gaps}, averaged
         ),
         "kernel Z-score, sequence kernel": lambda: trial.on_gram(spanish.sequence_gram(1, 2.0), zscore, ridges),
         "kernel Z-score, Polynomial(2)": lambda: trial.on_gram(spanish.position_gram(1.0), zscore, ridges),
         "dual HM perceptron, sequence kernel": lambda: trial.on_gram(spanish.sequence_gram(1, 2.0), chains),
-        "dual HM perceptron, Polynomial(2)": lambda: Method.union(
-            [
-                trial.on_gram(spanish.position_gram(scale), chains, name=f"scale {scale:g}")
-                for scale in ((10.0,) if quick else (5.0, 10.0, 20.0))
-            ]
+        "dual HM perceptron, Polynomial(2)": lambda: trial.on_grams(
+            {f"scale {scale:g}": spanish.position_gram(scale) for scale in scales}, chains
         ),
         "Gaussian process, Polynomial(2)": lambda: trial.on_gram(
             spanish.position_gram(1.0), process, [{"scale": 10.0}], nested=False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.observations.features import Polynomial
@@ -26,6 +27,7 @@ from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, difference
 
 OBSERVATION = Polynomial(degree=2, normalized=True)
+KINDS = ("sequences", "trees")
 WEIGHTS = (1.0, 2.0, 4.0)  # c
 KERNELS: dict[str, tuple[str, Callable[..., PositionLabeling]]] = {  # name: kind of corpus, kernel but for its c
     "sequence": ("sequences", partial(SequenceLabeling, observation=OBSERVATION)),
@@ -37,13 +39,11 @@ ROUNDS = 10
 SALESLOG_SENTENCES = 184  # as many as the paper's corpus had
 
 
-@dataclass(frozen=True)
-class SentenceTask:
-    """Sentences as sequences and as trees, with labels."""
+class SentenceTask(NamedTuple):
+    """The same labeled sentences as `sequences` and as `trees`."""
 
     name: str
-    sequences: Corpus
-    trees: Corpus
+    corpora: dict[str, Corpus]
     dummy: str | None  # the label that F1 leaves out
 
 
@@ -60,12 +60,9 @@ class Treebank:
     def task(self, run: Run) -> SentenceTask:
         # An entity is easier to see with the part of speech; a part of speech must not be seen.
         observed = ("FORM",) if self.label == "UPOS" else ("FORM", "UPOS")
-        sequences, trees = (
-            read_conllu(run.file(self.file), label=self.label, observation=observed, features="words", kind=kind)
-            for kind in ("sequences", "trees")
-        )
-        first = range(self.sentences)
-        return SentenceTask(f"{self.title} {self.label}", sequences.select(first), trees.select(first), self.dummy)
+        read = partial(read_conllu, run.file(self.file), label=self.label, observation=observed, features="words")
+        corpora = {kind: read(kind=kind).select(range(self.sentences)) for kind in KINDS}
+        return SentenceTask(f"{self.title} {self.label}", corpora, self.dummy)
 
 
 TREEBANKS = (
@@ -81,11 +78,11 @@ def labeling_usage(run: Run) -> Sequence[ResultTable]:
     differences: list[Row] = []
     missing = [bank.file for bank in TREEBANKS if not (run.data / bank.file).is_file()]
     for task in _tasks(run):
-        run.say(f"{task.name}: {len(task.trees):,} sentences, {task.trees.n_positions:,} nodes")
-        trial = Trial(
-            task.trees.labels, FoldSpec(2 if run.quick else 5, run.seed), 2 if run.quick else 3, "accuracy", task.dummy
-        )
-        baseline = trial.on_corpus(task.sequences, HiddenMarkovPerceptron(rounds=ROUNDS, average=True))
+        trees = task.corpora["trees"]
+        run.say(f"{task.name}: {len(trees):,} sentences, {trees.n_positions:,} nodes")
+        spec = FoldSpec(2 if run.quick else 5, run.seed)
+        trial = Trial(trees.labels, spec, 2 if run.quick else 3, "accuracy", task.dummy)
+        baseline = trial.on_corpus(task.corpora["sequences"], HiddenMarkovPerceptron(rounds=ROUNDS, average=True))
         rows.append((task.name, "HM perceptron", *_scores(trial.chosen(baseline)), ""))
         selections = {}
         for name in KERNELS:
@@ -123,8 +120,8 @@ def labeling_usage(run: Run) -> Sequence[ResultTable]:
 
 def _tasks(run: Run) -> Iterator[SentenceTask]:
     n = 100 if run.quick else SALESLOG_SENTENCES
-    sequences, trees = (generate_saleslog(n, run.seed, kind, features="words") for kind in ("sequences", "trees"))
-    yield SentenceTask("saleslog", sequences, trees, "O")
+    corpora = {kind: generate_saleslog(n, run.seed, kind, features="words") for kind in KINDS}
+    yield SentenceTask("saleslog", corpora, "O")
     for bank in () if run.quick else TREEBANKS:
         if (run.data / bank.file).is_file():
             yield bank.task(run)
@@ -133,12 +130,9 @@ def _tasks(run: Run) -> Iterator[SentenceTask]:
 def _kernel_method(run: Run, task: SentenceTask, name: str, trial: Trial) -> Method:
     """The perceptron with every c, each from one Gram matrix for all folds."""
     kind, make = KERNELS[name]
-    corpus = task.trees if kind == "trees" else task.sequences
     learner = LabelingPerceptron(rounds=ROUNDS, average=True)
     weights = WEIGHTS[:2] if run.quick else WEIGHTS
-    return Method.union(
-        [trial.on_gram(partial(DenseGram.of, make(c=c), corpus), learner, name=f"{c:g}") for c in weights]
-    )
+    return trial.on_grams({f"{c:g}": partial(DenseGram.of, make(c=c), task.corpora[kind]) for c in weights}, learner)
 
 
 def _scores(selection: NestedSelection) -> list[float]:

@@ -11,7 +11,7 @@ from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import has_crf
-from gramline.pipeline.experiments.gpsl_sets import Source
+from gramline.pipeline.experiments.gpsl_sets import SETS
 from gramline.pipeline.experiments.record import ExperimentRecord, save_record
 
 
@@ -67,8 +67,8 @@ def test_settings_are_chosen_on_training_sentences_only(gpsl_data: Path, name: s
 
 
 def test_the_candidate_with_the_fewest_wrong_tokens_is_chosen_and_the_first_of_equals(gpsl_data: Path) -> None:
-    read = Source("segmentation", "splits_36.txt", 20).read(Run(gpsl_data), 1, 0)
-    good, bad = gpsl.labeler("GPSL1"), GaussianProcessLabeler(scale=1e-9)
+    read = SETS[0].read(Run(gpsl_data), 1, 0)
+    good, bad = gpsl.LABELERS["GPSL1"], GaussianProcessLabeler(scale=1e-9)
     choices = [[bad, good], [good, bad], [good, good]]
     chosen = [gpsl.fewest_wrong(models, read, read.folds[0], 3) for models in choices]
     assert chosen == [1, 0, 0]

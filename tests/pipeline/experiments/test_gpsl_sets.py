@@ -11,11 +11,11 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.crf import named_features
-from gramline.pipeline.experiments.gpsl_sets import Source
+from gramline.pipeline.experiments.gpsl_sets import SETS
 
 
 def test_folds_are_the_published_ones_first(gpsl_data: Path) -> None:
-    source = Source("segmentation", "splits_36.txt", 20)
+    source = SETS[0]
     read = source.read(Run(gpsl_data, seed=7), 5, 2)
     line = (gpsl_data / "gpstruct" / "splits_36.txt").read_text().splitlines()[1]
     assert [*read.folds[1].train, *read.folds[1].test] == [int(word) - 1 for word in line.split()]
@@ -28,7 +28,7 @@ def test_folds_are_the_published_ones_first(gpsl_data: Path) -> None:
 
 
 def test_the_linear_kernel_counts_shared_features(gpsl_data: Path) -> None:
-    read = Source("segmentation", "splits_36.txt", 20).read(Run(gpsl_data), 1, 0)
+    read = SETS[0].read(Run(gpsl_data), 1, 0)
     tokens = [set(token) for sentence in named_features(read.corpus.packed()) for token in sentence]
     assert read.gram.tolist() == [[len(one & other) for other in tokens] for one in tokens]
     assert read.gram[1, 1] == 0  # the token without features
@@ -36,7 +36,7 @@ def test_the_linear_kernel_counts_shared_features(gpsl_data: Path) -> None:
 
 def test_bad_files_are_named(gpsl_data: Path, tmp_path: Path) -> None:
     splits = gpsl_data / "gpstruct" / "splits_36.txt"
-    source = Source("segmentation", "splits_36.txt", 20)
+    source = SETS[0]
     splits.write_text("1 2 2\n")
     with pytest.raises(InputError, match="line 1 is not a permutation of 1 to 3"):
         source.read(Run(gpsl_data), 5, 0)
