@@ -7,9 +7,9 @@ experiments choose the scale of the kernel, or the bound, by the training senten
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ PUBLISHED_FOLDS, DRAWN_FOLDS = 5, 5
 SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
 SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
 PEER_NOTE = "CRF, best peer: measured on the five published folds, apart from this program"
-Choice = tuple[tuple[str, ...], list[float], str, float]  # names of the row, losses, what was chosen, seconds
 
 
 class Measured:
@@ -59,50 +58,80 @@ def gpsl(run: Run) -> Sequence[ResultTable]:
 
 def gpsl_scale(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1, 2 and 4 with a scale that every fold chose for itself, by GPSL1."""
-
-    def choices(paper: Paper) -> Iterator[Choice]:
-        choice = choose(run, paper, [scaled(MODELS[0], scale) for scale in SCALES], SCALE_FOLDS)
-        scales = [SCALES[number] for number in choice.numbers]
-        words = " ".join(f"{scale:g}" for scale in scales)
-        for name in MODELS:
-            yield (name,), choice.losses([scaled(name, scale) for scale in scales]), words, choice.seconds
-
     note = (
         f"expected normaliser; of the scales {', '.join(f'{scale:g}' for scale in SCALES)} the one with which GPSL1 "
         f"gets the fewest tokens wrong over {SCALE_FOLDS} folds of the training sentences, the smallest of equals"
     )
-    return _choice_table(run, "scale", ("model",), choices, note)
+    labelers = {f"{scale:g}": scaled(MODELS[0], scale) for scale in SCALES}
+    return _choice_table(run, Choice("scale", labelers, SCALE_FOLDS, MODELS, " ".join), note)
 
 
 def gpsl_bound(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1 with a bound that every fold chose for itself."""
-
-    def choices(paper: Paper) -> Iterator[Choice]:
-        choice = choose(run, paper, list(BOUNDS.values()), BOUND_FOLDS)
-        chosen = [list(BOUNDS)[number] for number in choice.numbers]
-        words = ", ".join(f"{name} {chosen.count(name)}" for name in BOUNDS if name in chosen)
-        yield (), choice.losses([BOUNDS[name] for name in chosen]), words, choice.seconds
-
     note = (
         "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer tokens "
         f"wrong over {BOUND_FOLDS} folds of the training sentences, Jensen's of equals"
     )
-    return _choice_table(run, "bound", (), choices, note)
+    labelers = {"jensen": EXTRA_LABELERS[MODELS[0] + JENSEN], "expected": LABELERS[MODELS[0]]}
+
+    def words(chosen: Sequence[str]) -> str:
+        return ", ".join(f"{name} {chosen.count(name)}" for name in labelers if name in chosen)
+
+    return _choice_table(run, Choice("bound", labelers, BOUND_FOLDS, MODELS[:1], words), note)
 
 
-def _choice_table(
-    run: Run, what: str, more: tuple[str, ...], choices: Callable[[Paper], Iterable[Choice]], note: str
-) -> Sequence[ResultTable]:
+class Choice(NamedTuple):
+    """One of several labelers that every published fold chooses by folds of its own training sentences."""
+
+    what: str
+    labelers: Mapping[str, GaussianProcessLabeler]
+    n_folds: int
+    models: Sequence[str]  # that are trained as the chosen labeler is, a row of the table each
+    words: Callable[[Sequence[str]], str]  # for the choices of all folds
+
+
+def _choice_table(run: Run, choice: Choice, note: str) -> Sequence[ResultTable]:
     papers, left_out = present_sets(run)
+    rows: list[Row] = []
     with one_blas_thread():
-        rows = tuple(
-            (paper.title, *names, len(losses), *per_cent(losses), paper.crf, paper.best, words, seconds)
-            for paper in papers
-            for names, losses, words, seconds in choices(paper)
-        )
-    columns = ("set", *more, "folds", "loss", "dev.", "CRF", "best peer", f"{what}s chosen", "seconds of choosing")
-    title = f"Hamming loss in per cent, {what} chosen on the training sentences"
-    return [ResultTable(title, columns, rows, (note, PEER_NOTE, *left_out))]
+        for paper in papers:
+            rows += _choice_rows(run, choice, paper)
+    more = ("model",) if len(choice.models) > 1 else ()
+    scores = ("folds", "loss", "dev.", "CRF", "best peer", f"{choice.what}s chosen", "seconds of choosing")
+    title = f"Hamming loss in per cent, {choice.what} chosen on the training sentences"
+    return [ResultTable(title, ("set", *more, *scores), tuple(rows), (note, PEER_NOTE, *left_out))]
+
+
+def _choice_rows(run: Run, choice: Choice, paper: Paper) -> Iterator[Row]:
+    data = paper.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
+    chosen: list[str] = []
+    seconds = []
+    for number, fold in enumerate(data.folds, 1):
+        run.say(f"{paper.title}: fold {number} of {len(data.folds)}")
+        begin = perf_counter()
+        chosen.append(fewest_wrong(choice.labelers, data, fold, choice.n_folds))
+        seconds.append(perf_counter() - begin)
+    for model in choice.models:
+        losses = [
+            data.loss(_predicted(choice.labelers[name].fresh().set_params(offsets=model), data, fold), fold.test)
+            for name, fold in zip(chosen, data.folds, strict=True)
+        ]
+        names = (paper.title, model) if len(choice.models) > 1 else (paper.title,)
+        scores = (len(losses), *per_cent(losses), paper.crf, paper.best)
+        yield *names, *scores, choice.words(chosen), float(np.mean(seconds))
+
+
+def fewest_wrong(labelers: Mapping[str, GaussianProcessLabeler], data: TokenSet, fold: Fold, n_folds: int) -> str:
+    """The labeler with the fewest wrong tokens when folds of the training sentences are held out in turn.
+
+    The first of equals; the test sentences take no part.
+    """
+    inner = fold.inner(n_folds)
+    wrong = {
+        name: sum((~data.is_right(_predicted(model, data, part), part.test)).sum() for part in inner)
+        for name, model in labelers.items()
+    }
+    return min(wrong, key=lambda name: wrong[name])
 
 
 def _measure(run: Run, paper: Paper) -> Measured:
@@ -132,45 +161,6 @@ EXTRA_LABELERS = {  # on the published folds only
     **{name + JENSEN: GaussianProcessLabeler(offsets=name, bound="jensen") for name in MODELS},
     LEARNED: GaussianProcessLabeler(offsets=MODELS[0], bound="expected", learn_scale="shared"),
 }
-BOUNDS = {"jensen": EXTRA_LABELERS[MODELS[0] + JENSEN], "expected": LABELERS[MODELS[0]]}
-
-
-@dataclass(frozen=True, eq=False)
-class FoldChoices:
-    """Which of several labelers the training sentences of every published fold prefer."""
-
-    data: TokenSet
-    numbers: list[int]  # of the preferred labeler, per fold
-    seconds: float  # mean over the folds
-
-    def losses(self, labelers: Sequence[GaussianProcessLabeler]) -> list[float]:
-        """Loss on the held-out sentences of every fold, with a labeler for each."""
-        pairs = zip(labelers, self.data.folds, strict=True)
-        return [self.data.loss(_predicted(model, self.data, fold), fold.test) for model, fold in pairs]
-
-
-def choose(run: Run, paper: Paper, candidates: Sequence[GaussianProcessLabeler], n_folds: int) -> FoldChoices:
-    """The choice of every published fold; its held-out sentences take no part."""
-    data = paper.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
-    numbers, seconds = [], []
-    for number, fold in enumerate(data.folds, 1):
-        run.say(f"{paper.title}: fold {number} of {len(data.folds)}")
-        begin = perf_counter()
-        numbers.append(fewest_wrong(candidates, data, fold, n_folds))
-        seconds.append(perf_counter() - begin)
-    return FoldChoices(data, numbers, float(np.mean(seconds)))
-
-
-def fewest_wrong(candidates: Sequence[GaussianProcessLabeler], data: TokenSet, fold: Fold, n_folds: int) -> int:
-    """The candidate with the fewest wrong tokens when folds of the training sentences are held out in turn.
-
-    The first of equals; the test sentences take no part.
-    """
-    inner = fold.inner(n_folds)
-    wrong = [
-        sum((~data.is_right(_predicted(model, data, part), part.test)).sum() for part in inner) for model in candidates
-    ]
-    return int(np.argmin(wrong))
 
 
 def _predicted(model: GaussianProcessLabeler, data: TokenSet, fold: Fold) -> list[list[str]]:

@@ -155,20 +155,14 @@ class HiddenMarkovModel:
     def counted(cls, packed: Packed) -> HiddenMarkovModel:
         """From the frequencies in labeled sequences, one added to every count."""
         n_states, n_symbols = len(packed.vocabulary.labels), len(packed.vocabulary.features)
-        first = np.zeros(packed.n_positions, bool)
-        first[packed.starts[:-1]] = True
-        inner = np.flatnonzero(~first)
-        initial = np.ones(n_states)
-        np.add.at(initial, packed.labels[first], 1.0)
-        transition = np.ones((n_states, n_states))
-        np.add.at(transition, (packed.labels[inner - 1], packed.labels[inner]), 1.0)
+        first = packed.starts[:-1]
+        later = np.setdiff1d(np.arange(packed.n_positions), first)
+        initial, transition = np.ones(n_states), np.ones((n_states, n_states))
         emission = np.ones((n_states, n_symbols))
+        np.add.at(initial, packed.labels[first], 1.0)
+        np.add.at(transition, (packed.labels[later - 1], packed.labels[later]), 1.0)
         np.add.at(emission, (packed.labels, packed.symbols), 1.0)
-        return cls(
-            initial / initial.sum(),
-            transition / transition.sum(axis=1, keepdims=True),
-            emission / emission.sum(axis=1, keepdims=True),
-        )
+        return cls(*(counts / counts.sum(axis=-1, keepdims=True) for counts in (initial, transition, emission)))
 
     def draw(self, n_sequences: int, length: int, rng: np.random.Generator) -> PackedSequences:
         """Labeled sequences; the feature of a position is its symbol."""

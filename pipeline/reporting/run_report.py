@@ -96,13 +96,9 @@ def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
     for fold, structure, predicted in zip(*columns, strict=True):
         predictions.setdefault((fold, structure), []).append(predicted)
     return [
-        Sentence(
-            name=f"structure {structures[k]['id']} (fold {fold})",
-            tokens=structures[k]["tokens"],
-            gold=structures[k]["labels"],
-            predicted=labels,
-        )
+        Sentence(f"structure {own['id']} (fold {fold})", own["tokens"], own["labels"], labels)
         for (fold, k), labels in predictions.items()
+        for own in [structures[k]]
     ]
 
 
@@ -162,6 +158,4 @@ def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
     }
     kernels = dict.fromkeys(describe(setting["kernel"]) for setting in summary["settings"] if setting["kernel"])
     parameters |= {f"kernel {number}": kernel for number, kernel in enumerate(kernels)}
-    for store in summary["stores"]:
-        parameters.setdefault("Gram matrix", store["path"])
-    return parameters
+    return parameters | {"Gram matrix": store["path"] for store in summary["stores"][:1]}

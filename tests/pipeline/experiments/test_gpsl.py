@@ -69,9 +69,8 @@ def test_settings_are_chosen_on_training_sentences_only(gpsl_data: Path, name: s
 def test_the_candidate_with_the_fewest_wrong_tokens_is_chosen_and_the_first_of_equals(gpsl_data: Path) -> None:
     read = SETS[0].read(Run(gpsl_data), 1, 0)
     good, bad = gpsl.LABELERS["GPSL1"], GaussianProcessLabeler(scale=1e-9)
-    choices = [[bad, good], [good, bad], [good, good]]
-    chosen = [gpsl.fewest_wrong(models, read, read.folds[0], 3) for models in choices]
-    assert chosen == [1, 0, 0]
+    choices = [{"a": bad, "b": good}, {"a": good, "b": bad}, {"a": good, "b": good}]
+    assert [gpsl.fewest_wrong(labelers, read, read.folds[0], 3) for labelers in choices] == ["b", "a", "a"]
 
 
 def _turned(sentence: str) -> str:
