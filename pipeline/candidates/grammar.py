@@ -8,6 +8,7 @@ parent and the last h children only, which lets the grammar build rules it never
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.pipeline.candidates.chart_loops import Rules
+from gramline.pipeline.candidates.chart_loops import BestChains, Rules
 from gramline.pipeline.corpus.parses import Tree, is_preterminal, nodes
 from gramline.pipeline.errors import InputError
 
@@ -151,12 +152,45 @@ class Grammar:
         parent_starts = np.searchsorted(self.binary[by_parent, 0], symbols)
         return Rules(self.binary, self.binary_scores, left_starts, by_parent, parent_starts)
 
-    def unary_parents(self) -> dict[int, list[tuple[int, float]]]:
-        """child -> [(parent, log probability)]."""
-        parents: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for (parent, child), score in zip(self.unary.tolist(), self.unary_scores.tolist(), strict=True):
+
+@dataclass(frozen=True)
+class UnaryChains:
+    """chains[A][B] = [(log probability, symbols below A down to B)], best first; the empty chain is A itself.
+
+    A chain may visit a symbol twice: such trees have a probability like any other. The k best chains to A use only
+    the k best chains to the symbol before, so a best-first walk that leaves each pair after k visits is exact.
+    """
+
+    chains: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]]
+
+    @classmethod
+    def of(cls, grammar: Grammar, k: int) -> UnaryChains:
+        """The k best chains of every pair of symbols."""
+        parents: dict[int, list[tuple[int, float]]] = defaultdict(list)  # child -> (parent, log probability)
+        for (parent, child), score in zip(grammar.unary.tolist(), grammar.unary_scores.tolist(), strict=True):
             parents[child].append((parent, score))
-        return parents
+        chains: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]] = {}
+        for bottom in parents:
+            heap: list[tuple[float, tuple[int, ...]]] = [(0.0, (bottom,))]
+            while heap:
+                cost, path = heapq.heappop(heap)
+                best = chains.setdefault(path[0], {}).setdefault(bottom, [])
+                if len(best) == k:
+                    continue
+                best.append((-cost, path[1:]))
+                for parent, score in parents.get(path[0], ()):
+                    heapq.heappush(heap, (cost - score, (parent, *path)))
+        return cls(chains)
+
+    @cached_property
+    def best(self) -> BestChains:
+        """The best chain of every pair."""
+        rows = [(a, b, chains[0][0]) for a, below in self.chains.items() for b, chains in below.items()]
+        return BestChains(
+            np.array([row[0] for row in rows], np.int64),
+            np.array([row[1] for row in rows], np.int64),
+            np.array([row[2] for row in rows], np.float64),
+        )
 
 
 def _shared(table: dict[str, dict[str, float]], shares: dict[str, float]) -> dict[str, dict[str, float]]:

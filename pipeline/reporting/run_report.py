@@ -158,4 +158,4 @@ def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
     }
     kernels = dict.fromkeys(describe(setting["kernel"]) for setting in summary["settings"] if setting["kernel"])
     parameters |= {f"kernel {number}": kernel for number, kernel in enumerate(kernels)}
-    return parameters | {"Gram matrix": store["path"] for store in summary["stores"][:1]}
+    return parameters | ({"Gram matrix": summary["stores"][0]["path"]} if summary["stores"] else {})
