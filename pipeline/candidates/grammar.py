@@ -50,11 +50,8 @@ class Lexicon:
     def of(cls, tagged: Iterable[tuple[str, str]], rare: int = 1) -> Lexicon:
         """From (tag, word) occurrences."""
         pairs = Counter(tagged)
-        tags: Counter[str] = Counter()
-        words: Counter[str] = Counter()
-        for (tag, word), count in pairs.items():
-            tags[tag] += count
-            words[word] += count
+        tags = Counter(tag for tag, _ in pairs.elements())
+        words = Counter(word for _, word in pairs.elements())
         known: dict[str, dict[str, float]] = defaultdict(dict)
         classes: Counter[tuple[str, str]] = Counter()
         for (tag, word), count in pairs.items():
@@ -121,8 +118,7 @@ class Grammar:
         for (parent, *_), count in rules.items():
             totals[parent] += count
         tags = Counter(tag for tag, _ in tagged)
-        for tag, count in tags.items():
-            totals[tag] += count
+        totals.update(tags)
         codes = {symbol: code for code, symbol in enumerate(sorted(totals.keys() | roots.keys()))}
         scored = sorted(
             ([codes[symbol] for symbol in rule], math.log(count / totals[rule[0]])) for rule, count in rules.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -54,14 +54,11 @@ class Trained:
 
     plan: Plan
     gram: StoredGram
+    status: GramStatus
     learner: LabelingPerceptron
     support_positions: int
     predicted: list[list[str]]
     evaluation: Evaluation
-
-    @cached_property
-    def status(self) -> GramStatus:
-        return self.gram.status()
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,29 +107,30 @@ def run_demo(
 ) -> DemoResult:
     """Run it; `executor` is only entered when there are tiles to compute. A `Message` says that a part begins."""
     folder.mkdir(parents=True, exist_ok=True)
-    clock = _Stopwatch()
+    ends = {"start": perf_counter()}  # of every part
     progress(Message(f"generating {n_sentences:,} sentences to train on and {n_held_out:,} to test on"))
     train = {kind: _corpus(folder, "train", n_sentences, TRAIN_SEED, kind) for kind in KERNELS}
     test = {kind: _corpus(folder, "test", n_held_out, TEST_SEED, kind) for kind in KERNELS}
-    clock.lap("generate")
+    ends["generate"] = perf_counter()
     choices = StoreChoices(dtype="float32", block_rows=BLOCK_ROWS)
     places = {kind: folder / f"train-{n_sentences}{SUFFIXES[kind]}.gram.zarr" for kind in KERNELS}
     stores = {kind: create_or_open(kernel, train[kind], places[kind], choices) for kind, kernel in KERNELS.items()}
     plans = {kind: plan_store(store) for kind, store in stores.items()}
     tiles = _build(stores, plans, executor, progress)
-    clock.lap("build")
+    ends["build"] = perf_counter()
     progress(Message("training the labeling perceptron on dependency trees from the store"))
     grams = {kind: StoredGram(store) for kind, store in stores.items()}
     trained = _train(grams["trees"], train["trees"], folder / "model.zarr")
-    clock.lap("train")
+    ends["train"] = perf_counter()
     progress(Message("labeling the held-out sentences"))
     trees = _tested(plans["trees"], grams["trees"], *trained, test["trees"])
-    clock.lap("evaluate")
+    ends["evaluate"] = perf_counter()
     progress(Message("the same with the sentences as plain sequences"))
     trained = _train(grams["sequences"], train["sequences"], folder / "model-sequences.zarr")
     sequences = _tested(plans["sequences"], grams["sequences"], *trained, test["sequences"])
-    clock.lap("sequences")
-    result = DemoResult(folder, train["trees"], test["trees"], trees, sequences, tiles, clock.laps)
+    ends["sequences"] = perf_counter()
+    seconds = {part: end - begin for (_, begin), (part, end) in pairwise(ends.items())}
+    result = DemoResult(folder, train["trees"], test["trees"], trees, sequences, tiles, seconds)
     write_whole(result.report, page(demo_report(result)))
     return result
 
@@ -175,7 +173,8 @@ def _train(gram: StoredGram, corpus: Corpus, path: Path) -> tuple[LabelingPercep
 
 def _tested(plan: Plan, gram: StoredGram, learner: LabelingPerceptron, model: Model, test: Corpus) -> Trained:
     predicted = model.predict(test.without_labels())
-    return Trained(plan, gram, learner, model.support.n_positions, predicted, evaluate(test.labels, predicted))
+    scores = evaluate(test.labels, predicted)
+    return Trained(plan, gram, gram.status(), learner, model.support.n_positions, predicted, scores)
 
 
 def _corpus(folder: Path, name: str, n_sentences: int, seed: int, kind: str) -> Corpus:
@@ -189,7 +188,6 @@ def demo_report(result: DemoResult) -> Report:
     trees, train, test = result.trees, result.train, result.test
     evaluation, status, learner = trees.evaluation, trees.status, repr(trees.learner)
     scores = FoldResult(0, 0, evaluation)
-    small = thumbnail(trees.gram)
     kernel = describe(trees.gram.kernel.to_dict())
     rows = zip(test.ids, test.tokens, test.labels, trees.predicted, strict=True)
     return Report(
@@ -214,8 +212,7 @@ def demo_report(result: DemoResult) -> Report:
         labels=evaluation.labels,
         confusion=evaluation.confusion,
         sentences=[Sentence(f"sentence {name}", tokens, gold, labels) for name, tokens, gold, labels in rows],
-        gram=small,
-        gram_caption=small.caption(kernel),
+        gram=thumbnail(trees.gram, kernel),
         tiles=result.tiles,
         itemsize=trees.gram.dtype.itemsize,
         parameters={
@@ -228,13 +225,3 @@ def demo_report(result: DemoResult) -> Report:
         | {f"seconds to {step}": f"{seconds:.2f}" for step, seconds in result.seconds.items()},
         versions=versions(),
     )
-
-
-class _Stopwatch:
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = perf_counter()
-        self.laps[name], self._last = now - self._last, now

@@ -2,16 +2,13 @@
 
 Observations are letters compared by an amino-acid substitution matrix; the Gram matrices of all training chains are
 built into stores like any other. Settings are chosen on some of the training chains, never on test chains.
-
-BLOSUM62 holds log-odds of amino acids taking each other's place, in half bits, as published by S. Henikoff and J. G.
-Henikoff, Amino acid substitution matrices from protein blocks, PNAS 89 (1992), 10915-10919 (the matrix from blocks
-clustered at 62 %, as alignment programs ship it), without the columns for ambiguous letters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -40,28 +37,6 @@ PUBLISHED_Q3 = 64.3  # that the notes of the data set quote, of neural networks 
 CHOOSING_CHAINS, CHOOSING_FOLDS = 40, 3
 WINDOW = 6  # residues on either side, for the CRF
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-BLOSUM62 = (  # row k: scores of letter k with the letters up to itself
-    (4,),
-    (-1, 5),
-    (-2, 0, 6),
-    (-2, -2, 1, 6),
-    (0, -3, -3, -3, 9),
-    (-1, 1, 0, 0, -3, 5),
-    (-1, 0, 0, 2, -4, 2, 5),
-    (0, -2, 0, -1, -3, -2, -2, 6),
-    (-2, 0, 1, -1, -3, 0, 0, -2, 8),
-    (-1, -3, -3, -3, -1, -3, -3, -4, -3, 4),
-    (-1, -2, -3, -4, -1, -2, -3, -4, -3, 2, 4),
-    (-1, 2, 0, -1, -3, 1, 1, -2, -1, -3, -2, 5),
-    (-1, -1, -2, -3, -1, 0, -2, -3, -2, 1, 2, -1, 5),
-    (-2, -3, -3, -3, -2, -3, -3, -3, -1, 0, 0, -3, 0, 6),
-    (-1, -2, -2, -1, -3, -1, -1, -2, -2, -3, -3, -1, -2, -4, 7),
-    (1, -1, 1, 0, -1, 0, 0, 0, -1, -2, -2, 0, -1, -2, -1, 4),
-    (0, -1, 0, -1, -1, -1, -1, -2, -2, -1, -1, -1, -1, -2, -1, 1, 5),
-    (-3, -3, -4, -4, -2, -2, -3, -2, -2, -3, -2, -3, -1, 1, -4, -3, -2, 11),
-    (-2, -2, -2, -3, -2, -1, -2, -3, 2, -1, -1, -2, -1, 3, -3, -2, -2, 2, 7),
-    (0, -3, -3, -3, -1, -2, -2, -3, -3, 3, 1, -2, 1, -1, -2, -2, 0, -3, -1, 4),
-)
 
 
 @dataclass(frozen=True)
@@ -181,11 +156,9 @@ def _scores(test: Corpus, predicted: list[list[str]]) -> tuple[float, ...]:
 
 
 def blosum_scores() -> NDArray[np.float64]:
-    """S, shape (20, 20). One of its eigenvalues is negative; on vectors that sum to 0 it is positive definite."""
-    scores = np.zeros((len(AMINO_ACIDS), len(AMINO_ACIDS)))
-    for row, values in enumerate(BLOSUM62):
-        scores[row, : row + 1] = scores[: row + 1, row] = values
-    return scores
+    """BLOSUM62, shape (20, 20). One eigenvalue is negative; on vectors that sum to 0 it is positive definite."""
+    text = files(__package__).joinpath("blosum62.txt").read_text("utf-8")
+    return np.loadtxt(text.splitlines(), usecols=range(1, 1 + len(AMINO_ACIDS)))
 
 
 def blosum_kernel(sharpness: float) -> Substitution:

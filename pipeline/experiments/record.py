@@ -65,8 +65,8 @@ def command_line(name: str, run: Run) -> str:
 
 def this_machine() -> dict[str, str]:
     """Cores, processor and the versions that decide numbers."""
-    machine = {"cores": str(len(os.sched_getaffinity(0))), "processor": platform.machine()}
-    machine["python"] = platform.python_version()
+    cores = len(os.sched_getaffinity(0))
+    machine = {"cores": str(cores), "processor": platform.machine(), "python": platform.python_version()}
     for program in PROGRAMS:
         with suppress(PackageNotFoundError):
             machine[program] = version(program)

@@ -89,7 +89,6 @@ class Report:
     sentences: Sequence[Sentence] = ()
     calibration: Calibration | None = None
     gram: Thumbnail | None = None
-    gram_caption: str = ""
     tiles: Sequence[TileReport] = ()  # those that were computed
     itemsize: int = 8  # bytes of a kernel value in them
     passes: Sequence[Mapping[str, Any]] = ()  # per unit: learner, problems, tile_reads, stored_tiles, seconds

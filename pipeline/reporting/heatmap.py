@@ -26,21 +26,23 @@ PALE, MIDDLE, DARK = (247, 250, 252), (66, 133, 190), (8, 29, 72)
 class Thumbnail:
     """Mean values of cells, and where blocks end, as parts of 0..1."""
 
+    kernel: str  # its name
     values: NDArray[np.float64]  # shape (cells, cells)
     borders: tuple[float, ...]
     n_rows: int
     n_blocks: int
     blocks_shown: int
 
-    def caption(self, kernel: str) -> str:
-        """What the picture shows, in words; `kernel` names the kernel of the matrix."""
+    @property
+    def caption(self) -> str:
+        """What the picture shows, in words."""
         blocks = "1 block" if self.n_blocks == 1 else f"{self.n_blocks} blocks"
         part = f", {self.blocks_shown} of them shown" if self.blocks_shown < self.n_blocks else ""
         legend = "darker is larger (by rank), lines are borders of blocks"
-        return f"{kernel}: {self.n_rows:,} rows in {blocks}{part}; {legend}."
+        return f"{self.kernel}: {self.n_rows:,} rows in {blocks}{part}; {legend}."
 
 
-def thumbnail(gram: GramOperator, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
+def thumbnail(gram: GramOperator, kernel: str, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
     """Downsample a symmetric Gram matrix; every tile of the chosen blocks is read once."""
     layout = gram.layout.rows
     chosen = np.unique(np.linspace(0, layout.n_blocks - 1, min(blocks, layout.n_blocks)).round().astype(int))
@@ -61,7 +63,7 @@ def thumbnail(gram: GramOperator, cells: int = CELLS, blocks: int = BLOCKS) -> T
                 sums.T[where] += part
     counts = np.bincount(cell_of, minlength=size).astype(float)
     borders = tuple(float(end / total) for end in ends[1:-1])
-    return Thumbnail(sums / np.outer(counts, counts), borders, layout.n_rows, layout.n_blocks, len(chosen))
+    return Thumbnail(kernel, sums / np.outer(counts, counts), borders, layout.n_rows, layout.n_blocks, len(chosen))
 
 
 def heatmap(small: Thumbnail, side: int = 420) -> Markup:

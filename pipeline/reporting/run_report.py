@@ -51,7 +51,6 @@ def run_report(folder: RunFolder) -> Report:
     sentences = _sentences(folder, best)
     compared = evaluate([s.gold for s in sentences], [s.predicted for s in sentences], dummy=summary["dummy"])
     tiles = [TileReport(**{key: cell for key, cell in row.items() if key != "store"}) for row in folder.tiles()]
-    gram, caption = _picture(summary, best)
     score = summary["settings"][best]["scores"][metric]
     return Report(
         title=f"Cross-validation of {Path(summary['source']).name}",
@@ -75,8 +74,7 @@ def run_report(folder: RunFolder) -> Report:
         confusion=compared.confusion,
         sentences=sentences,
         calibration=_calibration(folder, summary, names),
-        gram=gram,
-        gram_caption=caption,
+        gram=_picture(summary, best),
         tiles=tiles,
         itemsize=np.dtype(summary["dtype"]).itemsize,
         passes=[unit for unit in summary["units"] if unit.get("tile_reads")],
@@ -133,16 +131,15 @@ def _curves(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[str])
     return traces
 
 
-def _picture(summary: Mapping[str, Any], best: int) -> tuple[Thumbnail | None, str]:
+def _picture(summary: Mapping[str, Any], best: int) -> Thumbnail | None:
     kernel = summary["settings"][best]["kernel"]
     stores = sorted(summary["stores"], key=lambda store: store["kernel"] != kernel)
     if not stores:
-        return None, ""
+        return None
     try:
-        small = thumbnail(StoredGram.open(stores[0]["path"]))
+        return thumbnail(StoredGram.open(stores[0]["path"]), describe(stores[0]["kernel"]))
     except (StoreError, RunError):
-        return None, ""  # the store was deleted since; everything else is in the run
-    return small, small.caption(describe(stores[0]["kernel"]))
+        return None  # the store was deleted since; everything else is in the run
 
 
 def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:

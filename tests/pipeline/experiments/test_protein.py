@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gramline.pipeline.experiments import crf, protein
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
-from gramline.pipeline.experiments.protein import AMINO_ACIDS, BLOSUM62, blosum_kernel, blosum_scores
+from gramline.pipeline.experiments.protein import AMINO_ACIDS, blosum_kernel, blosum_scores
 
 LETTERS = {"h": "AELMQK", "e": "VIYFWT", "_": "GNPDS"}  # structures that prefer letters of their own
 
@@ -60,7 +61,11 @@ def test_test_chains_have_no_say_in_the_choice(data: Path, tmp_path: Path) -> No
 def test_published_scores() -> None:
     scores = blosum_scores()
     letter = {name: number for number, name in enumerate(AMINO_ACIDS)}
-    assert [len(row) for row in BLOSUM62] == list(range(1, 21))
+    rows = files("gramline.pipeline.experiments").joinpath("blosum62.txt").read_text("utf-8").splitlines()
+    assert rows[-21].split() == ["#", *AMINO_ACIDS]
+    assert [row[0] for row in rows[-20:]] == list(AMINO_ACIDS)
+    assert scores.shape == (20, 20)
+    assert (scores == scores.T).all()
     for pair, score in {"WW": 11, "CC": 9, "AA": 4, "IV": 3, "KR": 2, "WD": -4, "FP": -4, "YF": 3, "ST": 1}.items():
         assert scores[letter[pair[0]], letter[pair[1]]] == scores[letter[pair[1]], letter[pair[0]]] == score
 

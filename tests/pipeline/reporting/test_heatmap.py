@@ -20,7 +20,7 @@ def test_a_thumbnail_is_the_mean_of_its_cells(block_rows: int, cells: int) -> No
     lengths = [3, 5, 4, 8, 2, 7, 1, 6]
     half = rng.normal(size=(sum(lengths), sum(lengths)))
     gram = DenseGram(half + half.T, lengths, block_rows=block_rows)
-    small = thumbnail(gram, cells)
+    small = thumbnail(gram, "k", cells)
     size = min(cells, len(half))
     owner = np.arange(len(half)) * size // len(half)
     expected = [[gram.matrix[np.ix_(owner == i, owner == j)].mean() for j in range(size)] for i in range(size)]
@@ -30,15 +30,15 @@ def test_a_thumbnail_is_the_mean_of_its_cells(block_rows: int, cells: int) -> No
 
 def test_a_large_matrix_is_sampled() -> None:
     gram = DenseGram(np.eye(40), [1] * 40, block_rows=1)
-    small = thumbnail(gram, 10, blocks=5)
+    small = thumbnail(gram, "k", 10, blocks=5)
     assert (small.n_blocks, small.blocks_shown, small.values.shape) == (40, 5, (5, 5))
     assert_close(small.values, np.eye(5))
     assert (
-        small.caption("k")
+        small.caption
         == "k: 40 rows in 40 blocks, 5 of them shown; darker is larger (by rank), lines are borders of blocks."
     )
-    whole = thumbnail(DenseGram(np.eye(3), [3]))
-    assert whole.caption("k") == "k: 3 rows in 1 block; darker is larger (by rank), lines are borders of blocks."
+    whole = thumbnail(DenseGram(np.eye(3), [3]), "k")
+    assert whole.caption == "k: 3 rows in 1 block; darker is larger (by rank), lines are borders of blocks."
 
 
 def test_a_png_holds_its_pixels() -> None:
