@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 
@@ -47,8 +47,9 @@ BEST = "best of all above by inner folds"
 def labeling_ner(run: Run) -> Sequence[ResultTable]:
     """The paper's table with 3 and with 5 folds, then everything else with 5."""
     with one_blas_thread():
-        tables = [_paper_table(run, n_folds) for n_folds in ((2,) if run.quick else (3, 5))]
-        return [*tables, *_further_tables(run)]
+        spanish = Spanish(run)
+        tables = [_paper_table(spanish, n_folds) for n_folds in ((2,) if run.quick else (3, 5))]
+        return [*tables, *_further_tables(spanish)]
 
 
 class Spanish:
@@ -56,12 +57,8 @@ class Spanish:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-
-    @cached_property
-    def windows(self) -> Mapping[int, Corpus]:
-        path = self.run.file(FILE)
-        corpora = {window: read_conll(path, features="spelling", window=window) for window in (0, 1, 2)}
-        return {window: self.run.part(corpus, 30) for window, corpus in corpora.items()}
+        read = partial(read_conll, run.file(FILE), features="spelling")
+        self.windows = {window: run.part(read(window=window), 30) for window in (0, 1, 2)}
 
     def trial(self, n_folds: int) -> Trial:
         return Trial(self.windows[0].labels, FoldSpec(n_folds), 2, METRIC)
@@ -103,10 +100,9 @@ def _marginals(corpus: Corpus, folds: Folds, fold: int) -> np.ndarray[tuple[int,
     return table
 
 
-def _paper_table(run: Run, n_folds: int) -> ResultTable:
+def _paper_table(spanish: Spanish, n_folds: int) -> ResultTable:
     """The paper's kernel and its baseline, with its columns beside."""
-    spanish = Spanish(run)
-    trial = spanish.trial(n_folds)
+    run, trial = spanish.run, spanish.trial(n_folds)
     run.say(f"the paper's setting, {n_folds} folds")
     methods = {
         "sequence kernel": trial.on_gram(
@@ -138,9 +134,8 @@ def _paper_table(run: Run, n_folds: int) -> ResultTable:
     )
 
 
-def _further_tables(run: Run) -> list[ResultTable]:
-    spanish = Spanish(run)
-    trial = spanish.trial(2 if run.quick else 5)
+def _further_tables(spanish: Spanish) -> list[ResultTable]:
+    run, trial = spanish.run, spanish.trial(2 if spanish.run.quick else 5)
     methods: dict[str, Method] = {}
     for name, make in _kernel_methods(spanish, trial).items():
         run.say(f"{len(trial.outer)} folds: {name}")

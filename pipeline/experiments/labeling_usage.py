@@ -74,14 +74,14 @@ TREEBANKS = (
 
 def labeling_usage(run: Run) -> Sequence[ResultTable]:
     """Accuracy and F1 of each kernel on each task, and whether the tree kernel differs from the sequence kernel."""
+    n_folds = 2 if run.quick else 5
     rows: list[Row] = []
     differences: list[Row] = []
     missing = [bank.file for bank in TREEBANKS if not (run.data / bank.file).is_file()]
     for task in _tasks(run):
         trees = task.corpora["trees"]
         run.say(f"{task.name}: {len(trees):,} sentences, {trees.n_positions:,} nodes")
-        spec = FoldSpec(2 if run.quick else 5, run.seed)
-        trial = Trial(trees.labels, spec, 2 if run.quick else 3, "accuracy", task.dummy)
+        trial = Trial(trees.labels, FoldSpec(n_folds, run.seed), 2 if run.quick else 3, "accuracy", task.dummy)
         baseline = trial.on_corpus(task.corpora["sequences"], HiddenMarkovPerceptron(rounds=ROUNDS, average=True))
         rows.append((task.name, "HM perceptron", *_scores(trial.chosen(baseline)), ""))
         selections = {}
@@ -104,7 +104,7 @@ def labeling_usage(run: Run) -> Sequence[ResultTable]:
     notes += [f"{name} is not in the data folder: left out" for name in dict.fromkeys(missing) if not run.quick]
     return [
         ResultTable(
-            "Sequence against tree kernel, 2 folds" if run.quick else "Sequence against tree kernel, 5 folds",
+            f"Sequence against tree kernel, {n_folds} folds",
             ("task", "kernel", "accuracy", "dev.", "F1", "F1 dev.", "c per fold"),
             tuple(rows),
             tuple(notes),
