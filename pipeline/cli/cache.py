@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import (
     count,
@@ -17,11 +16,12 @@ from gramline.pipeline.cli.terminal.output import (
     say_json,
     say_pairs,
     say_table,
+    short_path,
     size,
 )
 from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
 from gramline.pipeline.errors import InputError, RunError
-from gramline.pipeline.gram.cache import Entry, GramCache
+from gramline.pipeline.gram.cache import GramCache
 
 DEFAULT = "gramline-cache"
 DAY = 86_400.0
@@ -40,7 +40,7 @@ def ls(folder: str, as_json: bool) -> None:
     Example:
       gramline cache ls --cache gramline-cache
     """
-    entries = [_described(entry) for entry in _open(folder).entries()]
+    entries = [entry.to_dict() for entry in _open(folder).entries()]
     if as_json:
         say_json({"cache": folder, "entries": entries, "bytes": sum(entry["bytes"] for entry in entries)})
         return
@@ -74,7 +74,7 @@ def show(name: str, folder: str, as_json: bool) -> None:
       gramline cache show 3241
     """
     entry = _open(folder).entry(name)
-    described, status = _described(entry), entry.status()
+    described, status = entry.to_dict(), entry.status()
     if as_json:
         say_json(described)
         return
@@ -83,7 +83,7 @@ def show(name: str, folder: str, as_json: bool) -> None:
     say_pairs(
         {
             "name": described["name"],
-            "store": described["store"],
+            "store": short_path(described["store"]),
             **(broken if status is None else status_pairs(status)),
             "made from": str(made.get("from", "unknown")),
             "made at": str(made.get("created", "unknown")),
@@ -112,11 +112,11 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
     results: list[dict[str, Any]] = []
     for entry in [cache.entry(name)] if name else cache.entries():
         report = entry.verify(repair=repair)
-        unreadable = {"is_good": False, "bad": ["the store cannot be opened"]}
-        results.append({"name": entry.name} | (unreadable if report is None else report.to_dict()))
-        if report is None and not as_json:
-            say(f"{entry.name[:10]}: the store cannot be opened")
-        elif report is not None and not as_json:
+        if report is not None:
+            results.append({"name": entry.name} | report.to_dict())
+        else:
+            results.append({"name": entry.name, "is_good": False, "bad": ["the store cannot be opened"]})
+        if not as_json:
             say_verified(entry.name[:10], report)
     bad = [result for result in results if not result["is_good"]]
     if as_json:
@@ -180,11 +180,6 @@ def _open(folder: str) -> GramCache:
     if not Path(folder).is_dir():
         raise InputError(f"there is no cache folder {folder}; name it with --cache")
     return GramCache(folder)
-
-
-def _described(entry: Entry) -> dict[str, Any]:
-    described = entry.to_dict()
-    return described | {"kernel_text": None if described["kernel"] is None else describe(described["kernel"])}
 
 
 def _tiles(entry: dict[str, Any]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import wrap
-from typing import Any
 
 import click
 
+from gramline.pipeline.cli.job_file.file import OptionValues, load_job
+from gramline.pipeline.cli.job_file.options import certificate_options
 from gramline.pipeline.cli.terminal.failures import FAILED
-from gramline.pipeline.cli.terminal.output import WIDTH, count, json_option, say, say_json, say_pairs
-from gramline.pipeline.cluster.check import Finding, check_cluster
+from gramline.pipeline.cli.terminal.output import count, json_option, say, say_folded, say_json, say_pairs
+from gramline.pipeline.cluster.check import Access, Finding, check_cluster
 from gramline.pipeline.cluster.places import serve
 from gramline.pipeline.cluster.settings import load_settings
 from gramline.pipeline.errors import InputError
@@ -82,17 +82,10 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
 @click.option("--store", metavar="PATH", help="Folder or url of the stores: every worker writes and reads there.")
 @click.option("--workers", type=click.IntRange(1), help="Wait until there are so many workers.")
 @click.option("--wait", type=click.FloatRange(0), default=60, show_default=True, help="Seconds to wait for them.")
-@click.option("--tls-ca", metavar="FILE", help="Certificate authority of a tls:// scheduler.")
-@click.option("--tls-cert", metavar="FILE", help="Certificate shown to a tls:// scheduler.")
-@click.option("--tls-key", metavar="FILE", help="Key of that certificate.")
-@click.option(
-    "--insecure-plain-text",
-    is_flag=True,
-    help="Allow a tcp:// scheduler on a network. Dangerous: anyone who reaches its port runs code as you.",
-)
+@certificate_options
 @json_option
 def check(
-    scheduler: str, store: str | None, workers: int | None, wait: float, as_json: bool, **connection: Any
+    scheduler: str, store: str | None, workers: int | None, wait: float, given: OptionValues, as_json: bool
 ) -> None:
     """Check versions, packages, clocks, memory and the store on every worker; exit code 1 if something needs mending.
 
@@ -103,7 +96,9 @@ def check(
     """
     if store is not None:
         refuse_secrets(store)  # it would be shown below
-    findings = check_cluster(scheduler, store, connection, workers=workers, wait=wait)
+    files = load_job(None, given).cluster
+    access = Access(files.tls_ca, files.tls_cert, files.tls_key, given.insecure_plain_text)
+    findings = check_cluster(scheduler, store, access, workers=workers, wait=wait)
     bad = [finding for finding in findings if not finding.is_ok]
     if as_json:
         rows = [{"check": one.name, "ok": one.is_ok, "found": one.text, "advice": one.advice} for one in findings]
@@ -117,11 +112,7 @@ def check(
 
 
 def _say_finding(finding: Finding) -> None:
-    """Two columns and a text that is broken at 80 characters; advice stands below, behind an arrow."""
-    margin = 19
-    lines = wrap(finding.text, WIDTH - margin, break_on_hyphens=False)
-    say(f"{finding.name:<13}{'ok' if finding.is_ok else 'FIX':<6}{lines[0] if lines else ''}")
-    advice = wrap(finding.advice, WIDTH - margin - 3, break_on_hyphens=False)
-    arrows = [("-> " if number == 0 else "   ") + line for number, line in enumerate(advice)]
-    for line in lines[1:] + arrows:
-        say(" " * margin + line)
+    """Two columns and a text; advice stands below, behind an arrow."""
+    say_folded(f"{finding.name:<13}{'ok' if finding.is_ok else 'FIX':<6}", finding.text)
+    if finding.advice:
+        say_folded(f"{'':<19}-> ", finding.advice)

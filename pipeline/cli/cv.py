@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, get_args
 
 import click
 
-from gramline.pipeline.choices import Metric
+from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.cv_job import Prepared, prepare
-from gramline.pipeline.cli.cv_plan import say_plan
-from gramline.pipeline.cli.gram_build import CLUSTER
+from gramline.pipeline.cli.job_file.file import OptionValues
+from gramline.pipeline.cli.job_file.options import table_option
 from gramline.pipeline.cli.terminal.output import (
     count,
     duration,
     json_option,
     say,
+    say_folded,
     say_json,
     say_notes,
     say_table,
+    short_path,
     size,
 )
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+from gramline.pipeline.crossval.plan import plan_job
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.summary import setting_names
 from gramline.pipeline.gram.plan import kernel_notes
+from gramline.pipeline.models.training import DEFAULT_LEARNER
 from gramline.pipeline.reporting.page import METRIC_NAMES
 from gramline.pipeline.reporting.run_report import write_run_report
 
@@ -47,40 +50,48 @@ Example:
 
 @click.command(help=HELP)
 @click.argument("source")
-@click.option("-o", "--output", metavar="RUN", help="Folder for the results [default: SOURCE's name with .run].")
-@click.option("--learner", metavar="NAME", help="Which learner [default: labeling-perceptron].")
+@table_option(
+    "output.path", "-o", "--output", metavar="RUN", help="Folder for the results [default: SOURCE's name with .run]."
+)
+@table_option("learner.name", "--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT_LEARNER}].")
 @click.option("--set", "extra", metavar="KEY=V,...", multiple=True, help="Parameter of the learner; several: each.")
-@click.option(
-    "--missing",
+@table_option(
+    *("learner.missing", "--missing"),
     metavar="FRACTION,...",
     help="Of gaussian-process: forget these fractions of the training labels, one after another.",
 )
-@click.option("--folds", type=click.IntRange(2), help="How many folds [default: 5].")
-@click.option("--seed", type=click.IntRange(0), help="Shuffle structures with this seed [default: in order].")
-@click.option("--repeats", type=click.IntRange(1), help="Repeat the folds with other shuffles.")
-@click.option("--stratified/--not-stratified", default=None, help="Spread every label over the folds.")
-@click.option("--group", metavar="COLUMN", help="Structures with the same value stay together.")
-@click.option("--folds-file", metavar="FILE", help="JSON: held-out structure numbers per fold.")
-@click.option("--inner", type=click.IntRange(2), metavar="K", help="Nested selection with K inner folds.")
-@click.option(
-    "--metric", type=click.Choice(get_args(Metric)), help="What decides which setting is best [default: accuracy]."
-)
-@click.option("--dummy", metavar="LABEL", help="Label of positions that carry nothing [default: O].")
+@table_option("folds.count", "--folds", help="How many folds [default: 5].")
+@table_option("folds.seed", "--seed", help="Shuffle structures with this seed [default: in order].")
+@table_option("folds.repeats", "--repeats", help="Repeat the folds with other shuffles.")
+@table_option("folds.stratified", "--stratified/--not-stratified", help="Spread every label over the folds.")
+@table_option("folds.group", "--group", metavar="COLUMN", help="Structures with the same value stay together.")
+@table_option("folds.file", "--folds-file", metavar="FILE", help="JSON: held-out structure numbers per fold.")
+@table_option("folds.inner", "--inner", metavar="K", help="Nested selection with K inner folds.")
+@table_option("output.metric", "--metric", help="What decides which setting is best [default: accuracy].")
+@table_option("output.dummy", "--dummy", metavar="LABEL", help="Label of positions that carry nothing [default: O].")
 @click.option("--no-dummy", is_flag=True, help="Every label counts.")
-@click.option("--cache", metavar="FOLDER", help="Folder of Gram matrices [default: gramline-cache].")
+@table_option("cache.path", "--cache", metavar="FOLDER", help="Folder of Gram matrices [default: gramline-cache].")
 @click.option("--corpus", metavar="CORPUS", help="The corpus of a Gram store, for its words and groups.")
-@click.option("--block-rows", type=click.IntRange(1), help="Rows of a tile of new Gram matrices.")
+@table_option("gram.block_rows", "--block-rows", help="Rows of a tile of new Gram matrices.")
 @click.option("--plan", "plan_only", is_flag=True, help="Only show what would be built and trained.")
 @cluster_options
 @json_option
 @when_stopped(KEPT)
-def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
-    ready = prepare(source, options)
-    if (corpus := ready.data.corpus) is not None:
-        used = {ready.job.kernels[variant.kernel] for variant in ready.job.variants if variant.kernel is not None}
-        say_notes(sorted({note for kernel in used for note in kernel_notes(kernel, corpus)}))
+def cv(
+    source: str,
+    extra: tuple[str, ...],
+    no_dummy: bool,
+    corpus: str | None,
+    plan_only: bool,
+    given: OptionValues,
+    as_json: bool,
+) -> None:
+    ready = prepare(source, given, settings=extra, no_dummy=no_dummy, corpus_path=corpus)
+    if ready.data.corpus is not None:
+        used = [ready.job.kernels[number] for number in ready.job.used_kernels]
+        say_notes(sorted({note for kernel in used for note in kernel_notes(kernel, ready.data.corpus)}))
     if plan_only:
-        say_plan(ready, options, as_json)
+        say_plan(ready, as_json)
         return
     with show_progress(not as_json) as listener:
         result = run_job(
@@ -88,10 +99,10 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
             ready.data,
             RunFolder(ready.output),
             ready.settings,
-            executor=partial(executor_from, ready.file, **{key: options[key] for key in CLUSTER}),
+            executor=partial(executor_from, ready.file),
             progress=listener,
         )
-    if ready.report:
+    if ready.file.output.report:
         write_run_report(ready.output)
     total = result.summary["problems"]["total"]
     say_notes(f"in {n:,} of {count(total, 'problem')}: {note}" for note, n in result.summary["notes"].items())
@@ -99,6 +110,44 @@ def cv(source: str, plan_only: bool, as_json: bool, **options: Any) -> None:
         say_json(result.summary | {"run": ready.output})
     else:
         say_results(ready, result)
+
+
+def say_plan(ready: Prepared, as_json: bool) -> None:
+    """Print (or write as JSON) what the job will take."""
+    threads = ready.file.cluster.n_threads
+    plan = plan_job(ready.job, ready.data, RunFolder(ready.output), ready.settings, threads)
+    if as_json:
+        say_json(plan)
+        return
+    say(
+        f"{count(plan['structures'], 'structure')}, {count(plan['positions'], 'position')}; "
+        f"{count(plan['settings'], 'setting')} x {count(plan['folds'] + plan['inner_folds'], 'fold')} = "
+        f"{count(plan['problems'], 'problem')}, {plan['solved']:,} solved before"
+    )
+    if plan["stores"]:
+        say_table(
+            ("Gram matrix", "copies", "tiles", "to compute", "new bytes", "time"),
+            [
+                (
+                    f"kernel {store['kernel']}",
+                    f"{store['copies']:,}",
+                    f"{store['tiles']:,}",
+                    f"{store['to_compute']:,}",
+                    size(store["new_bytes"]),
+                    duration(store["seconds"]),
+                )
+                for store in plan["stores"]
+            ],
+        )
+        for number, kernel in enumerate(ready.job.kernels):
+            say(f"kernel {number}: {describe(kernel.to_dict())}")
+    say_table(
+        ("training", "problems", "passes over the tiles"),
+        [(row["learner"], f"{row['problems']:,}", row["passes"]) for row in plan["training"]],
+    )
+    total = f"{size(plan['bytes'])} to write, about {duration(plan['seconds'])} of building"
+    say(f"{total} on {count(threads, 'thread')} like this one")
+    say_folded("results go to ", ready.output)
 
 
 def say_results(ready: Prepared, result: JobResult) -> None:
@@ -128,7 +177,9 @@ def say_results(ready: Prepared, result: JobResult) -> None:
         )
     if summary["folds"]["file"] is not None and summary["folds"]["held_out_again"]:
         again = count(summary["folds"]["held_out_again"], "structure")
-        say(f"{again} held out by more than one fold of {summary['folds']['file']}: counted once in each of them")
+        say_folded(
+            "", f"{again} held out by more than one fold of {summary['folds']['file']}: counted once in each of them"
+        )
     for unit in summary["units"]:
         if unit.get("tile_reads"):
             say(
@@ -138,5 +189,6 @@ def say_results(ready: Prepared, result: JobResult) -> None:
             )
     for store in summary["stores"]:
         computed = f"{store['computed']:,} computed" if store["computed"] else "all reused"
-        say(f"matrix  {store['path']} ({count(store['tiles'], 'tile')}, {computed}, {size(store['stored_bytes'])})")
-    say(f"results {ready.output}; look at them: gramline report {ready.output}")
+        sizes = f"{count(store['tiles'], 'tile')}, {computed}, {size(store['stored_bytes'])}"
+        say_folded("matrix  ", f"{short_path(store['path'])} ({sizes})")
+    say_folded("results ", f"{ready.output}; look at them: gramline report {ready.output}")

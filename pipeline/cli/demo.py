@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
-from gramline.pipeline.cli.job_file.file import JobFile
+from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.terminal.input_paths import folder
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_table, size
+from gramline.pipeline.cli.terminal.output import (
+    count,
+    duration,
+    json_option,
+    say,
+    say_json,
+    say_table,
+    short_path,
+    size,
+)
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.events import Event, Message
@@ -44,7 +52,7 @@ Example:
 @cluster_options
 @json_option
 @when_stopped(KEPT)
-def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
+def demo(place: str, sentences: int, given: OptionValues, as_json: bool) -> None:
     with show_progress(not as_json) as listener:
 
         def progress(event: Event) -> None:
@@ -57,7 +65,7 @@ def demo(place: str, sentences: int, as_json: bool, **options: Any) -> None:
             Path(place),
             n_sentences=sentences,
             n_held_out=max(5, sentences // 4),
-            executor=partial(executor_from, JobFile(), **options),
+            executor=partial(executor_from, load_job(None, given)),
             progress=progress,
         )
     if as_json:
@@ -76,36 +84,20 @@ def say_summary(result: DemoResult) -> None:
         if numbers["computed"]
         else f"all {count(numbers['tiles'], 'tile')} reused"
     )
+    sizes = f"{len(result.train):,} to train, {len(result.test):,} to test, {len(result.train.label_names)} labels"
+    matrices = f"2 of {status.shape[0]:,} rows, {size(numbers['stored_bytes'])}; {tiles}"
+    rounds = f"{count(len(mistakes), 'round')}, mistakes {mistakes[0]:,} to {mistakes[-1]:,}"
+    steps = (
+        ("sentences", "generate", sizes),
+        ("Gram matrices", "build", matrices),
+        ("perceptron", "train", rounds),
+        ("held out", "evaluate", f"token accuracy {scores.accuracy:.4f}, Hamming loss {scores.hamming_loss:.4f}"),
+        ("sequences", "sequences", f"token accuracy {other.evaluation.accuracy:.4f} without the trees"),
+    )
     say()
     say_table(
         ("step", "result", "time"),
-        [
-            (
-                "sentences",
-                f"{len(result.train):,} to train, {len(result.test):,} to test, {len(result.train.label_names)} labels",
-                duration(result.seconds["generate"]),
-            ),
-            (
-                "Gram matrices",
-                f"2 of {status.shape[0]:,} rows, {size(numbers['stored_bytes'])}; {tiles}",
-                duration(result.seconds["build"]),
-            ),
-            (
-                "perceptron",
-                f"{count(len(mistakes), 'round')}, mistakes {mistakes[0]:,} to {mistakes[-1]:,}",
-                duration(result.seconds["train"]),
-            ),
-            (
-                "held out",
-                f"token accuracy {scores.accuracy:.4f}, Hamming loss {scores.hamming_loss:.4f}",
-                duration(result.seconds["evaluate"]),
-            ),
-            (
-                "sequences",
-                f"token accuracy {other.evaluation.accuracy:.4f} without the trees",
-                duration(result.seconds["sequences"]),
-            ),
-        ],
+        [(step, text, duration(result.seconds[part])) for step, part, text in steps],
         n_left=2,
     )
     rows = [
@@ -117,7 +109,7 @@ def say_summary(result: DemoResult) -> None:
         )
     ]
     say_table(("held out", "precision", "recall", "F1", "gold"), rows)
-    say(f"matrix  {status.path}")
+    say(f"matrix  {short_path(status.path)}")
     say(f"model   {result.folder / 'model.zarr'}")
     say(f"corpora {result.folder / 'train.parquet'} and test.parquet")
     say(f"report  {result.report}")

@@ -9,12 +9,20 @@ import click
 
 from gramline.learners.metrics import Evaluation, Score
 from gramline.learners.metrics import evaluate as compare
+from gramline.pipeline.candidates.columns import Groups, RankingScore, ranking_score
+from gramline.pipeline.candidates.corpus import read_trees
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
 from gramline.pipeline.models.model import Model, load_trained
-from gramline.pipeline.models.predictions import holds_choices, labels_in_file, require_known_labels
+from gramline.pipeline.models.predictions import (
+    holds_choices,
+    labels_in_file,
+    read_choices,
+    require_known_labels,
+    weights_without_candidates,
+)
 
 HELP = """Compare predicted labels with those of CORPUS.
 
@@ -54,9 +62,15 @@ def evaluate(
     is_file = Path(source).is_file()
     trained = None if is_file else load_trained(source)
     if (trained is None and holds_choices(source)) or not isinstance(trained, Model | None):
-        from gramline.pipeline.cli.ranking import evaluate_choices  # parse kernels load for rankers only
-
-        evaluate_choices(trained, source, corpus, gold, as_json)
+        candidates = Corpus.load(corpus)
+        groups = Groups.of(candidates)
+        chosen = read_choices(source, groups) if trained is None else trained.choose(candidates)
+        missing = [] if gold is None else weights_without_candidates(candidates, groups, read_trees(gold), gold)
+        score = ranking_score(candidates, chosen, missing)
+        if as_json:
+            say_json({"source": source, "corpus": corpus, "gold": gold} | score.to_dict())
+        else:
+            say_ranking(score, gold is not None)
         return
     if gold is not None:
         raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
@@ -98,3 +112,19 @@ def _say_scores(title: str, scores: Mapping[str, Score], totals: Mapping[str, Sc
     ]
     say()
     say_table((title, "precision", "recall", "F1", "gold", "found"), rows)
+
+
+def say_ranking(score: RankingScore, has_gold: bool) -> None:
+    """The parse score of the chosen candidates beside those of the first and of the best ones."""
+    sizes = f"{count(score.n_groups, 'group')}, {count(score.n_candidates, 'candidate')}"
+    say(sizes if has_gold else f"{sizes}; a sentence without candidates is not counted (see --gold)")
+    say()
+    say_pairs(
+        {
+            "score": f"{score.chosen:.4f}",
+            "of the first candidates": f"{score.first:.4f}",
+            "of the best candidates": f"{score.oracle:.4f}",
+            "error reduction": f"{score.error_reduction:.1%}",
+            "best candidate chosen": f"{score.best_chosen:.4f}",
+        }
+    )

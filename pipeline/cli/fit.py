@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
 
-from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
-from gramline.pipeline.cli.cluster_options import cluster_options
-from gramline.pipeline.cli.factor_options import factoring, refuse_others, say_plan
+from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.corpus import corpus_of
-from gramline.pipeline.cli.job_file.file import JobFile, load_job
-from gramline.pipeline.cli.ranking import say_forest, trained_ranker
+from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged, required
+from gramline.pipeline.cli.job_file.options import table_option
 from gramline.pipeline.cli.terminal.notation import in_bytes, parse_setting
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
+from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes, size
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram, report_reads
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
 from gramline.pipeline.models.saved import require_new_model
-from gramline.pipeline.models.training import count_dropped, open_training_gram
+from gramline.pipeline.models.training import (
+    DEFAULT_LEARNER,
+    TrainingPlan,
+    count_dropped,
+    learner_of,
+    open_training_gram,
+    plan_learner,
+)
 
-DEFAULT = "labeling-perceptron"
+FACTORING = "gaussian-process"
 
 HELP = """Train a labeler and save it as a model.
 
@@ -47,10 +54,14 @@ Example:
 
 @click.command(help=HELP)
 @click.argument("source", required=False)
-@click.option("-o", "--output", metavar="MODEL", help="Where to write the model.")
-@click.option("--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT}]; README lists them.")
+@table_option("model.path", "-o", "--output", metavar="MODEL", help="Where to write the model.")
+@table_option(
+    "learner.name", "--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT_LEARNER}]; README lists them."
+)
 @click.option("--rounds", type=int, help="Passes over the training data [default: 10].")
-@click.option("--average/--no-average", default=None, help="Predict with the mean of all weights on the way.")
+@table_option(
+    "learner.average", "--average/--no-average", default=None, help="Predict with the mean of all weights on the way."
+)
 @click.option("--set", "extra", metavar="KEY=VALUE", multiple=True, help="Any other parameter of the learner.")
 @click.option(
     "--candidates",
@@ -71,32 +82,28 @@ Example:
 @json_option
 def fit(
     source: str | None,
-    output: str | None,
-    learner: str | None,
     rounds: int | None,
-    average: bool | None,
     extra: tuple[str, ...],
     candidates: tuple[str, ...],
     factor_memory: int | None,
     plan_only: bool,
     overwrite: bool,
     job_path: str | None,
+    given: OptionValues,
     as_json: bool,
-    **cluster: Any,
 ) -> None:
-    job = load_job(job_path)
-    chosen = learner_from(job, learner, rounds, average, extra)
-    refuse_others(chosen, factor_memory, plan_only)
+    job = load_job(job_path, given)
+    learner = _learner(job, rounds, extra)
+    _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
+    training = Fitting(job, source, learner, candidates, factor_memory, as_json)
     if plan_only:
-        _say_plan(job, source, chosen, factor_memory, cluster, as_json)
+        training.say_plan_only()
         return
-    target = job.path(output, "model", "path", "where to write the model (-o MODEL)")
+    target = required(job.model.path, "model", "where to write the model (-o MODEL)")
     require_new_model(target, overwrite)
     begin = perf_counter()
-    if candidates and not isinstance(chosen, RankingLearner):
-        raise InputError(f"--candidates has no effect with {chosen.name}, which labels positions; leave it out")
     with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
-        model, more = _trained(job, source, chosen, candidates, factor_memory, cluster, as_json)
+        model, more = training.run()
         model.save(target, overwrite=overwrite)
     seconds = perf_counter() - begin
     trained = model.learner.attributes()["fitted"]
@@ -105,99 +112,136 @@ def fit(
     say_notes(model.learner.notes())
     if as_json:
         say_json(result)
-        return
-    if result["mistakes"]:
-        say(f"mistakes per round: {' '.join(map(str, result['mistakes']))}")
-    kept = (
-        f"{count(result['support_structures'], 'structure')} and {count(result['support_positions'], 'position')} kept"
-    )
-    say(f"{result['learner']} trained in {duration(seconds)}" + (f": {kept}" if result["support_structures"] else ""))
-    if "elbo" in result:
-        say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}")
-    if result.get("forest"):
-        say_forest(result)
-    say(f"model written to {target}")
+    else:
+        _say_trained(result)
 
 
-def learner_from(
-    job: JobFile, name: str | None, rounds: int | None, average: bool | None, extra: tuple[str, ...]
-) -> Learner:
+def _learner(job: JobFile, rounds: int | None, extra: tuple[str, ...]) -> Learner:
     """The learner that the options and the job file describe together; its values are checked before any work."""
-    params = job.only("learner")
-    given: dict[str, Any] = {} if name is None else {"name": name}
-    listed = params.pop("name", DEFAULT)
-    if name is not None and name != listed:
-        listed, params = name, {}  # another learner does not inherit the file's parameters
+    listed, given = job.learner, dict(job.given.of("learner"))
     for text in extra:
         key, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--set {text!r} is not of the form key=value")
         given[key.replace("-", "_")] = parse_setting(value)
-    with job.locating("learner", given):
-        turns = "passes" if issubclass(find_learner(listed), RankingLearner) else "rounds"
-        given |= {key: value for key, value in ((turns, rounds), ("average", average)) if value is not None}
-        learner = make_learner(listed, params | {key: value for key, value in given.items() if key != "name"})
-        learner.check_parameters()
-    return learner
+    with job.locating("learner", [*given, *([] if rounds is None else ["rounds", "passes"])]):
+        return learner_of(merged(listed, given, DEFAULT_LEARNER), rounds)
 
 
-def _trained(
-    job: JobFile,
-    source: str | None,
-    learner: Learner,
-    candidates: tuple[str, ...],
-    factor_memory: int | None,
-    cluster: dict[str, Any],
-    as_json: bool,
-) -> tuple[Model | Ranker, dict[str, Any]]:
-    fitting: Any = learner
-    if learner.reads_corpus:
-        path = job.path(source, "corpus", "path", "the corpus to train on")
+def _refuse_options_of_others(
+    learner: Learner, factor_memory: int | None, plan_only: bool, candidates: tuple[str, ...]
+) -> None:
+    """Options that say something about factorisations or candidates belong to the learners that have them."""
+    for option, is_given in (("--factor-memory", factor_memory is not None), ("--plan", plan_only)):
+        if is_given and learner.name != FACTORING:
+            raise InputError(f"{option} is about the factorisations of {FACTORING}; {learner.name} has none")
+    if candidates and not isinstance(learner, RankingLearner):
+        raise InputError(f"--candidates has no effect with {learner.name}, which labels positions; leave it out")
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """One training: what is trained on what, where, and who reads about it."""
+
+    job: JobFile
+    source: str | None
+    learner: Learner
+    candidates: tuple[str, ...]
+    factor_memory: int | None
+    as_json: bool
+
+    def run(self) -> tuple[Model | Ranker, dict[str, Any]]:
+        """The model, and what else is to be said of it."""
+        learner: Any = self.learner
+        if learner.reads_corpus:
+            corpus = self._corpus()
+            self._note_dropped(corpus.labels)
+            return Model.of(learner.fit(corpus), corpus), {}
+        gram = self._gram()
+        if not self.as_json:
+            say(f"training on {count(gram.shape[0], 'row')} in {count(gram.layout.n_tiles, 'tile')}")
+        with self._planned(gram) as plan:
+            if plan is not None and not self.as_json:
+                _say_plan(plan)
+            with show_progress(not self.as_json) as listener, report_reads(gram, listener):
+                if isinstance(learner, RankingLearner):
+                    return self._ranker(learner, gram)
+                self._note_dropped(gram.labels)
+                model = Model.of(learner.fit(gram, gram.labels), gram.row_corpus, gram.kernel)
+                return model, {} if plan is None else {"plan": plan.to_dict()}
+
+    def say_plan_only(self) -> None:
+        with self._planned(self._gram()) as plan:
+            if plan is not None and self.as_json:
+                say_json(plan.to_dict())
+            elif plan is not None:
+                _say_plan(plan)
+
+    def _corpus(self) -> Corpus:
+        path = required(self.source or self.job.corpus.path, "corpus", "the corpus to train on")
         if Path(path).is_dir():
             raise InputError(
-                f"{learner.name} reads features, so it trains on a corpus file, but {path} is a folder; give the path "
-                "of a corpus"
+                f"{self.learner.name} reads features, so it trains on a corpus file, but {path} is a folder; give the "
+                "path of a corpus"
             )
-        corpus = Corpus.load(path) if source is not None else corpus_of(job, "path")
-        _note_dropped(learner, corpus.labels)
-        return Model.of(fitting.fit(corpus), corpus), {}
+        return Corpus.load(path) if self.source is not None else corpus_of(self.job, "path")
 
-    gram = _gram(job, source, learner)
-    if not as_json:
-        say(f"training on {count(gram.shape[0], 'row')} in {count(gram.layout.n_tiles, 'tile')}")
-    with factoring(job, gram, learner, factor_memory, cluster) as plan:
-        if plan is not None and not as_json:
-            say_plan(plan)
-        with show_progress(not as_json) as listener, report_reads(gram, listener):
-            if isinstance(learner, RankingLearner):
-                return trained_ranker(learner, gram, candidates)
-            more = {} if plan is None else {"plan": plan.to_dict()}
-            _note_dropped(learner, gram.labels)
-            return Model.of(fitting.fit(gram, gram.labels), gram.row_corpus, gram.kernel), more
+    def _gram(self) -> StoredGram:
+        path = required(self.source or self.job.gram.path, "gram", "the Gram matrix to train on")
+        return open_training_gram(path, self.learner)
+
+    @contextmanager
+    def _planned(self, gram: StoredGram) -> Iterator[TrainingPlan | None]:
+        """`gram` with the limit and the executor that were asked for; the plan of a Gaussian-process labeler."""
+        if self.factor_memory is not None:
+            gram.factor_limit = self.factor_memory
+        job, cluster = self.job, self.job.cluster
+        if "inline" not in job.given.of("cluster") and cluster.scheduler is None and cluster.workers is None:
+            job = replace(job, cluster=replace(cluster, inline=True))  # training alone is rarely worth a cluster
+        with executor_from(job) as executor:
+            gram.executor = executor
+            yield plan_learner(gram, self.learner) if self.learner.name == FACTORING else None
+
+    def _ranker(self, learner: Any, gram: StoredGram) -> tuple[Ranker, dict[str, Any]]:
+        """The ranker, and what its forest is worth."""
+        if not self.candidates:
+            raise InputError(
+                f"{learner.name} learns from groups of candidates; give the corpus of the Gram matrix, which has them "
+                "in its columns, as --candidates CORPUS"
+            )
+        ranker = fit_ranker(learner, gram, [Corpus.load(path) for path in self.candidates])
+        speed = forest_speed(ranker, learner, gram.row_corpus)
+        worth = {} if speed is None else {"times_faster": speed.ratio, "seconds_per_candidate": speed.forest_seconds}
+        return ranker, worth
+
+    def _note_dropped(self, labels: Sequence[Sequence[str | None]]) -> None:
+        """Said before it learns."""
+        if dropped := count_dropped(self.learner, labels):
+            say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
 
 
-def _gram(job: JobFile, source: str | None, learner: Learner) -> StoredGram:
-    return open_training_gram(job.path(source, "gram", "path", "the Gram matrix to train on"), learner)
+def _say_plan(plan: TrainingPlan) -> None:
+    where = "by tiles on disk" if plan.is_tiled else "in memory"
+    scratch = f", {size(plan.scratch_bytes)} of scratch" if plan.is_tiled else ""
+    say(
+        f"each factorisation of up to {count(plan.n_rows, 'row')} {where}: peak {size(plan.peak_bytes)}{scratch}, "
+        f"about {duration(plan.factor_seconds)}"
+    )
+    say(f"{count(plan.n_labels, 'label')}: usually about {duration(plan.seconds)} in all")
 
 
-def _note_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> None:
-    """Said before it learns."""
-    if dropped := count_dropped(learner, labels):
-        say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
-
-
-def _say_plan(
-    job: JobFile,
-    source: str | None,
-    learner: Learner,
-    factor_memory: int | None,
-    cluster: dict[str, Any],
-    as_json: bool,
-) -> None:
-    with factoring(job, _gram(job, source, learner), learner, factor_memory, cluster) as plan:
-        if plan is None:
-            return
-        if as_json:
-            say_json(plan.to_dict())
-        else:
-            say_plan(plan)
+def _say_trained(result: dict[str, Any]) -> None:
+    if result["mistakes"]:
+        say(f"mistakes per round: {' '.join(map(str, result['mistakes']))}")
+    structures, positions = result["support_structures"], result["support_positions"]
+    kept = f": {count(structures, 'structure')} and {count(positions, 'position')} kept" if structures else ""
+    say(f"{result['learner']} trained in {duration(result['seconds'])}{kept}")
+    if "elbo" in result:
+        say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}")
+    if forest := result.get("forest"):
+        faster = f", {result['times_faster']:.1f} times faster than their sum" if "times_faster" in result else ""
+        say(
+            f"{count(forest['trees'], 'tree')} of {count(forest['nodes'], 'node')} kept as one forest of "
+            f"{count(forest['subtrees'], 'subtree')}: {forest['ratio']:.1f} times smaller{faster}"
+        )
+    say(f"model written to {result['model']}")

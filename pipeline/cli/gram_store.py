@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
-from gramline.pipeline.cli.job_file.file import JobFile
-from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs
+from gramline.pipeline.cli.job_file.file import OptionValues, load_job
+from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs, short_path
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
 from gramline.pipeline.errors import RunError
@@ -31,7 +29,9 @@ def status(store: str, as_json: bool) -> None:
     if as_json:
         say_json(gram_status.to_dict())
         return
-    say_pairs({"store": gram_status.path, **status_pairs(gram_status), "fingerprint": gram_status.fingerprint})
+    say_pairs(
+        {"store": short_path(gram_status.path), **status_pairs(gram_status), "fingerprint": gram_status.fingerprint}
+    )
 
 
 @click.command()
@@ -43,7 +43,7 @@ def status(store: str, as_json: bool) -> None:
 )
 @cluster_options
 @json_option
-def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
+def verify(store: str, repair: bool, given: OptionValues, as_json: bool) -> None:
     """Read every tile of the store GRAM and compute a few of its values anew; exit code 1 if a tile is bad.
 
     \b
@@ -51,7 +51,7 @@ def verify(store: str, repair: bool, as_json: bool, **options: Any) -> None:
       gramline gram verify train.gram.zarr --repair
     """
     StoredGram.open(store)
-    with executor_from(JobFile(), **options) as executor, show_progress(not as_json) as listener:
+    with executor_from(load_job(None, given)) as executor, show_progress(not as_json) as listener:
         report = verify_gram(store, executor=executor, repair=repair, progress=listener)
     if as_json:
         say_json(report.to_dict() | {"path": store})

@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 import click
@@ -79,16 +78,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 stopped by Ctrl-C,
 cross-validation that was stopped goes on where it was when the same command is given again."""
 
 
-def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        try:
-            installed = version("gramline")
-        except PackageNotFoundError:
-            installed = "(not installed)"
-        click.echo(f"gramline {installed}")
-        ctx.exit()
-
-
 @click.group(
     "gramline",
     cls=LazyGroup,
@@ -96,9 +85,7 @@ def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) ->
     help=HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
-)
+@click.version_option(package_name="gramline", message="gramline %(version)s", help="Show the version.")
 def gramline() -> None:
     pass
 

@@ -1,19 +1,22 @@
-"""`gramline predict`: labels of new structures, as JSON lines or CoNLL columns."""
+"""`gramline predict`: labels of new structures, as JSON lines or CoNLL columns; or chosen candidates."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import click
 
 from gramline.pipeline.cli.terminal.input_paths import new_file
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_notes
-from gramline.pipeline.cli.terminal.result import TextRecords, say_predictions
+from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.model import Model, load_trained
-from gramline.pipeline.models.predictions import Predictions, by_label
+from gramline.pipeline.models.predictions import Predictions, by_label, choice_records, write_lines
 
 HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of each group with a ranker.
 
@@ -44,36 +47,54 @@ def predict(
     probabilities: bool,
     as_json: bool,
 ) -> None:
-    chosen = layout or ("conll" if output and Path(output).suffix in (".conll", ".txt", ".tsv") else "jsonl")
-    if probabilities and chosen != "jsonl":
+    layout = layout or ("conll" if output and Path(output).suffix in (".conll", ".txt", ".tsv") else "jsonl")
+    if probabilities and layout != "jsonl":
         raise InputError("--probabilities are written as JSON lines only; give --format jsonl, or leave them out")
     begin = perf_counter()
     trained = load_trained(model)
-    if not isinstance(trained, Model):
+    if isinstance(trained, Model):
+        structures = Corpus.load(corpus)
+        sizes = {"structures": len(structures), "positions": structures.n_positions}
+        done = f"{count(len(structures), 'structure')} and {count(structures.n_positions, 'position')} labeled in "
+        predicted = _labels(trained, structures, layout, block_rows, probabilities)
+    else:
         if probabilities:
             raise InputError(f"{model} is a ranker, which knows no probabilities; leave --probabilities out")
-        from gramline.pipeline.cli.ranking import predict_choices  # parse kernels load for rankers only
-
-        predict_choices(trained, model, corpus, output, layout, as_json)
-        return
-    structures = Corpus.load(corpus)
-    table_by_label = None
-    if probabilities:
-        labels, table = trained.predict_with_proba(structures, block_rows=block_rows)
-        table_by_label = by_label(structures.by_structure(table), trained.label_names)
-    else:
-        labels = trained.predict(structures, block_rows=block_rows)
-    predictions = Predictions(structures.ids, structures.tokens, labels, table_by_label)
+        if layout == "conll":
+            raise InputError(
+                "chosen candidates are whole structures, which do not fit into columns; write them as jsonl"
+            )
+        candidates = Corpus.load(corpus)
+        choices = list(choice_records(candidates, trained.choose(candidates)))
+        sizes = {"groups": len(choices), "candidates": len(candidates)}
+        done = f"one of {count(len(candidates), 'candidate')} chosen in each of {count(len(choices), 'group')}, "
+        predicted = Predicted(choices, (json.dumps(record, ensure_ascii=False) for record in choices))
     seconds = perf_counter() - begin
-    result = {
-        "model": model,
-        "corpus": corpus,
-        "output": output,
-        "structures": len(structures),
-        "positions": structures.n_positions,
-        "seconds": seconds,
-    }
-    say_notes(trained.notes)
-    done = f"{count(len(structures), 'structure')} and {count(structures.n_positions, 'position')} labeled"
-    texts = TextRecords(predictions.records(), predictions.lines(chosen))
-    say_predictions(result, texts, f"{done} in {duration(seconds)}", as_json)
+    result = {"model": model, "corpus": corpus, "output": output, **sizes, "seconds": seconds}
+    if output is not None:
+        write_lines(predicted.lines, output)
+    if as_json:
+        say_json(result if output is not None else result | {"predictions": list(predicted.records)})
+        return
+    for line in predicted.lines if output is None else [f"{done}{duration(seconds)}: {output}"]:
+        say(line)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions as records for JSON, and as lines of a file."""
+
+    records: Iterable[dict[str, Any]]
+    lines: Iterable[str]
+
+
+def _labels(model: Model, structures: Corpus, layout: str, block_rows: int | None, probabilities: bool) -> Predicted:
+    by_position = None
+    if probabilities:
+        labels, table = model.predict_with_proba(structures, block_rows=block_rows)
+        by_position = by_label(structures.by_structure(table), model.label_names)
+    else:
+        labels = model.predict(structures, block_rows=block_rows)
+    say_notes(model.notes)
+    predictions = Predictions(structures.ids, structures.tokens, labels, by_position)
+    return Predicted(predictions.records(), predictions.lines(layout))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
 from gramline.pipeline.cluster.facts import Facts, Notes, gather_facts
@@ -42,13 +41,23 @@ class Finding:
         return not self.advice
 
 
+@dataclass(frozen=True)
+class Access:
+    """How a scheduler lets somebody in: the files of a tls:// address, or none and the danger is known."""
+
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    insecure_plain_text: bool = False
+
+
 def check_cluster(
-    scheduler: str, store: str | None, connection: dict[str, Any], *, workers: int | None = None, wait: float = 0.0
+    scheduler: str, store: str | None, access: Access, *, workers: int | None = None, wait: float = 0.0
 ) -> list[Finding]:
-    """Findings on the cluster at an address, after waiting for `workers`; `connection` are the options of `connect`."""
+    """Findings on the cluster at an address, after waiting for `workers`."""
     quiet()
     try:
-        with connect(scheduler, **connection) as client:
+        with connect(scheduler, **asdict(access)) as client:
             if workers is not None:
                 wait_for_workers(client, workers, wait)
             facts = gather_facts(client, store)
@@ -56,7 +65,7 @@ def check_cluster(
         return [Finding("scheduler", f"{error.place}{error.problem}", error.advice or "check the address")]
     except OSError:  # what Dask raises when a connection breaks
         return [Finding("scheduler", f"the cluster at {scheduler} was lost while it was checked", "check again")]
-    return judge(facts, _days_left(connection["tls_cert"]))
+    return judge(facts, _days_left(access.tls_cert))
 
 
 def _days_left(certificate: str | None) -> float | None:

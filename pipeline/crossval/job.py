@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -26,6 +26,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, FoldSpec
 from gramline.pipeline.crossval.validate import METRICS
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.gram.spec import kernel_for
 from gramline.pipeline.gram.stored import StoredGram
 
 MOST = 100_000  # settings of one job: nobody waits for more
@@ -93,6 +94,12 @@ def expand_variants(
             yield Variant(kernel, learner, choice)
 
 
+def expand_kernels(description: Mapping[str, Any], kind: str) -> Iterator[Kernel]:
+    """Every kernel of a description, for a corpus of `kind`; the default of that kind where it has no name."""
+    for choice in expand(description, kernel_kinds()):
+        yield kernel_for(choice, kind)
+
+
 def distinct_variants(variants: Iterable[Variant]) -> tuple[Variant, ...]:
     """Each of them once."""
     return tuple({repr((v.kernel, v.learner, sorted(v.params.items()))): v for v in variants}.values())
@@ -127,6 +134,11 @@ class Job:
                     f"the kernel {self.kernels[variant.kernel].name!r} compares whole structures, but labelers are "
                     "trained on positions; use a labeling kernel"
                 )
+
+    @property
+    def used_kernels(self) -> list[int]:
+        """The numbers of the kernels that a variant needs."""
+        return sorted({variant.kernel for variant in self.variants if variant.kernel is not None})
 
     def settings(self) -> list[dict[str, Any]]:
         """Every variant as a JSON-able dictionary."""
@@ -163,10 +175,17 @@ class JobData:
     groups: Sequence[Hashable] | None = None
 
     @classmethod
-    def of_corpus(cls, corpus: Corpus, source: str, group: str | None = None) -> JobData:
-        """All structures of a corpus; those with the same value in the column `group` belong together."""
-        groups = None if group is None else corpus.column(group)
-        return cls(corpus.fingerprint, corpus.ids, corpus.tokens, corpus.labels, source, corpus, groups)
+    def of_corpus(cls, corpus: Corpus, source: str) -> JobData:
+        """All structures of a corpus."""
+        return cls(corpus.fingerprint, corpus.ids, corpus.tokens, corpus.labels, source, corpus)
+
+    def grouped_by(self, column: str | None) -> JobData:
+        """The same structures; those with the same value in a column of their corpus belong together."""
+        if column is None:
+            return self
+        if self.corpus is None:
+            raise InputError("a Gram store has no columns to group by; give its corpus with --corpus")
+        return replace(self, groups=self.corpus.column(column))
 
     @classmethod
     def of_gram(cls, gram: StoredGram, source: str) -> JobData:

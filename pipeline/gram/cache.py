@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import describe
 from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, StoreError
@@ -94,6 +95,7 @@ class Entry:
             "kernel": None if status is None else status.kernel,
             "tiles": None if status is None else status.n_tiles,
             "present": None if status is None else status.n_present,
+            "kernel_text": None if status is None else describe(status.kernel),
         }
 
     def is_in_use(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import from_dict
 from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.packing import Packed
 from gramline.kernels.parameters import plain_value
@@ -19,6 +20,20 @@ from gramline.pipeline.corpus.packed import packed_fingerprint
 from gramline.pipeline.errors import StoreError
 
 FORMAT = 1  # the version of the store's layout on disk; another one is refused
+DEFAULT_KERNELS = {  # by kind of corpus
+    "sequences": "sequence-labeling",
+    "trees": "tree-labeling",
+    "dags": "dag-labeling",
+    "parses": "subset-tree",
+    "tagged": "tagging",
+}
+
+
+def kernel_for(description: Mapping[str, Any], kind: str) -> Kernel:
+    """The kernel that a dictionary describes, for a corpus of `kind`; the default of that kind where it has no name."""
+    kernel = from_dict({"name": DEFAULT_KERNELS[kind], **description}, Kernel)  # type: ignore[type-abstract]
+    kernel.require_kind(kind)
+    return kernel
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Before a training: whether a Gram matrix suits a learner, what is left out, and what a Gaussian process will take."""
+"""Before a training: the learner, whether a Gram matrix suits it, what it leaves out, what a Gaussian process takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.expectation import powers_bytes
-from gramline.learners.kinds import GramLearner
+from gramline.learners.kinds import GramLearner, RankingLearner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.cholesky import FactorPlan, plan_factor
 from gramline.pipeline.gram.stored import StoredGram
 
+DEFAULT_LEARNER = "labeling-perceptron"
 USUAL_SWEEPS = 8  # one factorisation and one inverse diagonal per label and sweep
 PRODUCTS_PER_SWEEP = 150  # with K, of all labels at once
 SAMPLE_ROWS = 768
@@ -87,6 +89,17 @@ def lapack_rate() -> float:
             lapack.dpotrf(copy, lower=1, overwrite_a=1, clean=0)
             seconds.append(perf_counter() - begin)
     return SAMPLE_ROWS**3 / 3 / max(min(seconds), 1e-9)
+
+
+def learner_of(description: Mapping[str, Any], rounds: int | None = None) -> Learner:
+    """The learner that {"name": ..., parameter: value, ...} describes, checked; `rounds` are the passes of a ranker."""
+    params = {"name": DEFAULT_LEARNER, **description}
+    name = params.pop("name")
+    if rounds is not None:
+        params["passes" if issubclass(find_learner(name), RankingLearner) else "rounds"] = rounds
+    learner = make_learner(name, params)
+    learner.check_parameters()
+    return learner
 
 
 def open_training_gram(path: str, learner: Learner) -> StoredGram:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fuzz import inputs
 from fuzz.mutations import mutated
@@ -15,6 +14,7 @@ from fuzz.mutations import mutated
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.cv_job import prepare
+from gramline.pipeline.cli.job_file.file import OptionValues
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.corpus.readers.conll import read_conll
@@ -31,12 +31,6 @@ WHOLE = re.compile(
     r"has one column|there is no column|columns besides the label|Parquet|is missing; name it|cannot be read: |"
     r"is not valid Unicode|cannot read .*:|is a corpus already|a job needs|no corpus file"
 )
-OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(("output", "learner", "folds", "seed", "repeats", "stratified", "group", "folds_file", "inner")),
-    **dict.fromkeys(("metric", "dummy", "cache", "corpus", "block_rows", "memory_limit", "threads")),
-    "extra": (),
-    "no_dummy": False,
-}
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ def _job(path: Path, _draw: random.Random) -> object:
     if not corpus.exists():
         X = [["a", "b"], ["b"], ["c", "a"], ["a"], ["b", "c"], ["c"]]
         Corpus.from_sequences(X, [["O"] * len(tokens) for tokens in X]).save(corpus)
-    return prepare(str(path), OPTIONS)
+    return prepare(str(path), OptionValues())
 
 
 READERS = (

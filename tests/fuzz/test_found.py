@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from forged import resealed
-from fuzz.readers import OPTIONS
 
 from gramline.kernels import SequenceLabeling, SubsetTree
 from gramline.learners import RankingPerceptron
 from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.cli.cv_job import prepare
+from gramline.pipeline.cli.job_file.file import OptionValues
 from gramline.pipeline.corpus import textfile
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
@@ -122,14 +122,14 @@ def test_fold_files(content: str, said: str, tmp_path: Path) -> None:
 def test_job_files(content: str, line: int, tmp_path: Path) -> None:
     Corpus.from_sequences([["a"], ["b"]], [["O"], ["O"]]).save(tmp_path / "tiny.parquet")
     with pytest.raises(InputError) as caught:
-        prepare(str(written(tmp_path, "job.toml", content.encode("latin-1"))), OPTIONS)
+        prepare(str(written(tmp_path, "job.toml", content.encode("latin-1"))), OptionValues())
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "job.toml"), line)
 
 
 def test_a_secret_in_a_job_file_is_refused_before_it_is_written_back(tmp_path: Path) -> None:
     job = written(tmp_path, "job.toml", '[gram]\npath = "s3://me:hush-hush@bucket/x.zarr"\n')
     with pytest.raises(InputError, match="credentials in the environment") as caught:
-        prepare(str(job), OPTIONS)
+        prepare(str(job), OptionValues())
     assert "hush" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["job.toml"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Literal
 
-from gramline.pipeline.cli.job_file.file import JobFile
+from gramline.pipeline.cli.job_file.file import JobFile, required
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import import_corpus
 from gramline.pipeline.errors import InputError
@@ -23,9 +24,10 @@ def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
     return import_corpus(path, layout, labels=job.corpus.labels, like=like, options=features)
 
 
-def corpus_of(job: JobFile, key: str, like: Corpus | None = None) -> Corpus:
+def corpus_of(job: JobFile, key: Literal["path", "other"], like: Corpus | None = None) -> Corpus:
     """The corpus that [corpus] names as `key`; an error without a place in it gets the line of its name."""
+    path = job.corpus.path if key == "path" else job.corpus.other
     try:
-        return read_corpus(job.path(None, "corpus", key, "the corpus"), job, like)
+        return read_corpus(required(path, "corpus", "the corpus"), job, like)
     except InputError as error:
         raise job.locate_error(error.at(key=key), "corpus") from None

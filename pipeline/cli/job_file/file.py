@@ -6,9 +6,9 @@ several times ([[kernel]]), and a list of values means each of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,44 +21,55 @@ from gramline.pipeline.files import require_file
 from gramline.pipeline.settings_file import SettingsFile
 
 REPEATED = ("kernel", "learner")  # tables that may be there several times; the records know their keys
-PARTS = {"observation", "prior", "label_kernel"}  # of a kernel: records of their own, which a file may hold
-T = TypeVar("T")
+PARTS = {  # of a kernel: records of their own, which a file may hold
+    "observation": "the observation kernel",
+    "prior": "the prior",
+    "label_kernel": "the label kernel",
+}
 E = TypeVar("E", bound=LocatedError)
 
 
-def either(option: T | None, setting: T) -> T:
-    """The option if it was given, else what the file says."""
-    return setting if option is None else option
+@dataclass(frozen=True)
+class OptionValues:
+    """What options of a command line say in the place of a job file."""
+
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # values by table and key
+    insecure_plain_text: bool = False  # never from a job file, which may be a stranger's
+
+    def of(self, table: str) -> Mapping[str, Any]:
+        """The keys of a table that options have given."""
+        return self.tables.get(table, {})
 
 
 @dataclass(frozen=True)
 class JobFile(JobTables):
-    """A job file, checked; without one, the defaults."""
+    """A job file, checked, with options of the command line in the place of what it says; without one, the defaults."""
 
     kernels: tuple[dict[str, Any], ...] = ()
     learners: tuple[dict[str, Any], ...] = ()
     source: SettingsFile = field(default_factory=SettingsFile)
+    given: OptionValues = field(default_factory=OptionValues)
 
-    def only(self, name: str) -> dict[str, Any]:
-        """The one [kernel] or [learner] table."""
-        tables: tuple[dict[str, Any], ...] = getattr(self, f"{name}s")
+    @property
+    def kernel(self) -> dict[str, Any]:
+        """The one [kernel] table."""
+        return self._only("kernel", self.kernels)
+
+    @property
+    def learner(self) -> dict[str, Any]:
+        """The one [learner] table."""
+        return self._only("learner", self.learners)
+
+    def _only(self, name: str, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if len(tables) > 1:
             problem = f"there are {len(tables)} [[{name}]] tables, but only `gramline cv` takes more than one"
             raise InputError(problem, path=self.source.path, line=self.source.lines.line(name, index=1))
         return dict(tables[0]) if tables else {}
 
-    def path(self, option: str | None, table: str, key: str, what: str) -> str:
-        """A path that the job cannot do without."""
-        path: str | None = either(option, getattr(getattr(self, table), key))
-        if path is None:
-            raise InputError(
-                f"{what} is missing", advice=f"name it on the command line or as {key!r} in [{table}] of a job file"
-            )
-        return path
-
     def locate_error(self, error: E, table: str, given: Collection[str] = (), index: int = 0) -> E:
         """The same error with the line of the key it is about, unless an option of the command line gave that."""
-        if (error.key or "").partition(".")[0] in given or not self.source.lines.line(table, index=index):
+        key = (error.key or "").partition(".")[0]
+        if key in given or key in self.given.of(table) or not self.source.lines.line(table, index=index):
             return error
         return self.source.locate(error, table, error.key, index)
 
@@ -75,10 +86,30 @@ class JobFile(JobTables):
             raise self.locate_error(error, table, given, index) from None
 
 
-def load_job(path: str | None) -> JobFile:
-    """Read and check a job file."""
+def required(path: str | None, table: str, what: str) -> str:
+    """The path of a table, which the job cannot do without."""
     if path is None:
-        return JobFile()
+        advice = f"name it on the command line or as 'path' in [{table}] of a job file"
+        raise InputError(f"{what} is missing", advice=advice)
+    return path
+
+
+def merged(listed: Mapping[str, Any], given: Mapping[str, Any], default: str) -> dict[str, Any]:
+    """A kernel or learner as listed, with what options give; another one takes over none of the listed parameters."""
+    own = {"name": default} | dict(listed)
+    return own | dict(given) if given.get("name", own["name"]) == own["name"] else dict(given)
+
+
+def load_job(path: str | None, given: OptionValues | None = None) -> JobFile:
+    """Read and check a job file, and put what options have given in its place."""
+    job = JobFile() if path is None else _read(path)
+    if given is None:
+        return job
+    tables = {name: replace(table, **given.of(name)) for name, table in vars(job).items() if name in TABLES}
+    return replace(job, given=given, **tables)
+
+
+def _read(path: str) -> JobFile:
     require_file(path, "a job file (TOML)")
     source = SettingsFile.read(path, "job file")
     source.require_tables([*TABLES, *REPEATED], REPEATED)
@@ -94,21 +125,21 @@ def _repeated(source: SettingsFile, name: str) -> tuple[dict[str, Any], ...]:
     content = source.tables.get(name, [])
     tables = [dict(table) for table in (content if isinstance(content, list) else [content])]
     for index, table in enumerate(tables if name == "kernel" else []):
-        for key in PARTS & table.keys():
+        for key in PARTS.keys() & table:
             try:
-                table[key] = _part(table[key], key, source.folder)
+                table[key] = kernel_part(table[key], key, source.folder)
             except InputError as error:
                 raise source.locate(error, name, key, index) from None
     return tuple(tables)
 
 
-def _part(value: Any, key: str, folder: Path) -> Any:
+def kernel_part(value: Any, key: str, folder: Path) -> Any:
     """A part of a kernel with what its file holds in the place of the file; in a grid, each of them."""
-    what = f"the {key.replace('_', ' ')}"
+    what = PARTS[key]
     if key == "label_kernel":
         return read_matrix(str(folder / value), what) if isinstance(value, str) else value
     if isinstance(value, list):
-        return [_part(item, key, folder) for item in value]
+        return [kernel_part(item, key, folder) for item in value]
     if isinstance(value, str):
         return parse_record(value, what, folder)
     if isinstance(value, dict) and isinstance(value.get("file"), str):

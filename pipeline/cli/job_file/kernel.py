@@ -2,77 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-import click
+from pathlib import Path
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.catalogue import KERNELS, from_dict
-from gramline.pipeline.cli.job_file.file import JobFile
-from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix
+from gramline.kernels.catalogue import KERNELS
+from gramline.pipeline.cli.job_file.file import PARTS, JobFile, kernel_part, merged
+from gramline.pipeline.cli.job_file.options import table_option, together
+from gramline.pipeline.cli.terminal.notation import parse_record
+from gramline.pipeline.gram.spec import DEFAULT_KERNELS, kernel_for
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-DEFAULTS = {  # by kind of corpus
-    "sequences": "sequence-labeling",
-    "trees": "tree-labeling",
-    "dags": "dag-labeling",
-    "parses": "subset-tree",
-    "tagged": "tagging",
-}
-
-
-def kernel_options(command: F) -> F:
-    """Adds the options of `kernel_from`."""
-    for option in reversed(
-        [
-            click.option(
-                "--kernel",
-                metavar="NAME",
-                help=f"{', '.join(KERNELS)}, also NAME:key=value,... [default: the one for the corpus]",
-            ),
-            click.option("--c", type=float, help="Weight of one matched position, above 0."),
-            click.option("--gap", type=float, help="Weight of a skipped position, 0 to 1."),
-            click.option(
-                "--observation",
-                metavar="NAME:...",
-                help="identity, linear, polynomial:degree=2,normalized=true, gaussian:gamma=0.5, "
-                "substitution:file=matrix.json",
-            ),
-            click.option("--prior", metavar="NAME", help="uniform, empirical:smoothing=1, tabulated."),
-            click.option("--label-kernel", metavar="FILE", help="JSON file with a labels x labels matrix."),
-        ]
-    ):
-        command = option(command)
-    return command
+kernel_options = together(
+    table_option(
+        *("kernel.name", "--kernel"),
+        metavar="NAME",
+        help=f"{', '.join(KERNELS)}, also NAME:key=value,... [default: the one for the corpus]",
+    ),
+    table_option("kernel.c", "--c", type=float, help="Weight of one matched position, above 0."),
+    table_option("kernel.gap", "--gap", type=float, help="Weight of a skipped position, 0 to 1."),
+    table_option(
+        *("kernel.observation", "--observation"),
+        metavar="NAME:...",
+        help="identity, linear, polynomial:degree=2,normalized=true, gaussian:gamma=0.5, substitution:file=matrix.json",
+    ),
+    table_option("kernel.prior", "--prior", metavar="NAME", help="uniform, empirical:smoothing=1, tabulated."),
+    table_option(
+        "kernel.label_kernel", "--label-kernel", metavar="FILE", help="JSON file with a labels x labels matrix."
+    ),
+)
 
 
-def kernel_from(
-    job: JobFile,
-    kind: str,
-    *,
-    kernel: str | None,
-    c: float | None,
-    gap: float | None,
-    observation: str | None,
-    prior: str | None,
-    label_kernel: str | None,
-) -> Kernel:
+def kernel_from(job: JobFile, kind: str) -> Kernel:
     """The kernel that the options and the job file describe together; that of a corpus of `kind` if they name none."""
-    description = job.only("kernel")
-    given: dict[str, Any] = {} if kernel is None else parse_record(kernel, "the kernel")
-    if kernel is not None and description.get("name") != given["name"]:
-        description = {}  # another kernel on the command line does not inherit the file's parameters
-    given |= {key: value for key, value in {"c": c, "gap": gap}.items() if value is not None}
-    if observation is not None:
-        given["observation"] = parse_record(observation, "the observation kernel")
-    if prior is not None:
-        given["prior"] = parse_record(prior, "the prior")
-    if label_kernel is not None:
-        given["label_kernel"] = read_matrix(label_kernel, "the label kernel")
-    description = {"name": DEFAULTS[kind]} | description | given
+    listed, written = job.kernel, job.given.of("kernel")
+    given = parse_record(written["name"], "the kernel") if "name" in written else {}
+    for key, value in written.items():
+        if key != "name":
+            given[key] = kernel_part(value, key, Path()) if key in PARTS else value
     with job.locating("kernel", given, key="name"):
-        chosen = from_dict(description, Kernel)  # type: ignore[type-abstract]
-        chosen.require_kind(kind)
-    return chosen
+        return kernel_for(merged(listed, given, DEFAULT_KERNELS[kind]), kind)

@@ -5,6 +5,7 @@ The keys of [kernel] and [learner] are the parameters of kernels and learners.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from typing import Annotated
 from gramline.kernels.parameters import AnyWhole, Boolean, Text, Whole, WholeOrZero
 from gramline.pipeline.choices import TEMPLATE, Compression, ConlluKind, CorpusFormat, Dtype, Metric
 from gramline.pipeline.crossval.fold_settings import FoldCount, FoldSettings
+from gramline.pipeline.gram.plan import tile_limit
 from gramline.pipeline.settings_file import ByteSize, FilePath, Located
 
 
@@ -91,6 +93,16 @@ class ClusterTable:
     tls_cert: Annotated[FilePath | None, "certificate shown to a tls:// scheduler"] = None
     tls_key: Annotated[FilePath | None, "key of that certificate"] = None
     inline: Annotated[Boolean, "compute in this process, without Dask"] = False
+
+    @property
+    def n_threads(self) -> int:
+        """Of all workers on a machine like this one."""
+        return self.threads * (self.workers or len(os.sched_getaffinity(0)))
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """What one thread of a worker may hold; None: nobody said."""
+        return None if self.memory_limit is None else tile_limit(self.memory_limit, self.threads)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.terminal.stopping import BEGINS_AGAIN, Terminated
 from gramline.pipeline.errors import InputError, RunError
-from gramline.pipeline.files import ADVICE
+from gramline.pipeline.files import ADVICE, system_reason
 
 FAILED, REFUSED, STOPPED, TERMINATED = 1, 2, 130, 143
 HELP_WANTED = getattr(click.exceptions, "NoArgsIsHelpError", ())  # since click 8.2; before, click shows it by itself
@@ -57,8 +57,8 @@ def to_failure(error: BaseException) -> Failure | None:
 
 def _system(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
-    what = (error.strerror or str(error) or type(error).__name__).lower()
     advice = ADVICE.get(error.errno or 0)
+    what = system_reason(error) or type(error).__name__.lower()
     return _one_line(f"{where}{what}" + (f"; {advice}" if advice else ""))
 
 

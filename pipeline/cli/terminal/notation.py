@@ -36,26 +36,17 @@ def parse_record(text: str, what: str, folder: Path = Path()) -> dict[str, Any]:
         if key == "file":
             record |= read_object(str(folder / value), what)
         else:
-            record[key.strip().replace("-", "_")] = parse_value(value.strip())
+            record[key.strip().replace("-", "_")] = parse_setting(value.strip())
     return record
 
 
-def parse_value(text: str) -> Any:
-    """A number, true, false or null as JSON reads them; anything else is the text itself."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return text if isinstance(value, list | dict | str) else value
-
-
 def parse_setting(text: str) -> Any:
-    """A value of a learner's parameter: like `parse_value`, and a list such as [-1, 1]."""
+    """A number, true, false, null or a list such as [-1, 1] as JSON reads them; anything else is the text itself."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, list) else parse_value(text)
+    return text if isinstance(value, dict | str) else value
 
 
 def parse_settings(text: str) -> list[Any]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +16,12 @@ from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 80
+
+
+class Folded(TextWrapper):
+    """Breaks lines between words and, in long paths, after a slash."""
+
+    wordsep_simple_re = re.compile(r"(\s+|(?<=[^/]/)(?=[^/]))")
 
 
 def json_option(command: F) -> F:
@@ -57,7 +66,23 @@ def say_pairs(pairs: Mapping[str, str]) -> None:
     """Names and values, one pair a line, values aligned."""
     width = max(map(len, pairs))
     for name, value in pairs.items():
-        click.echo(f"{name:<{width}}  {value}")
+        say_folded(f"{name:<{width}}  ", value)
+
+
+def say_folded(head: str, text: str) -> None:
+    """A line that goes on below `text` where it would pass 80 columns: a long path is broken, --json has it whole."""
+    click.echo(folded(text, head, " " * len(head)))
+
+
+def short_path(path: str) -> str:
+    """The path as seen from the current folder, if it is inside of that."""
+    return path.removeprefix(f"{Path.cwd()}/")
+
+
+def folded(text: str, head: str = "", margin: str = "  ") -> str:
+    """A line within 80 columns that begins with `head`; what is left goes on below, behind a margin."""
+    wrapper = Folded(WIDTH, initial_indent=head, subsequent_indent=margin, break_on_hyphens=False)
+    return "\n".join(wrapper.wrap(text)) or head.rstrip()
 
 
 def size(count: float) -> str:

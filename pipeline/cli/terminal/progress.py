@@ -5,13 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
-from typing import IO
+from typing import IO, TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
+from gramline.pipeline.cli.terminal.output import count, folded, short_path
 from gramline.pipeline.events import (
     BuildFinished,
     BuildStarted,
@@ -31,6 +39,9 @@ from gramline.pipeline.events import (
 )
 
 LINE_EVERY = 30.0  # seconds between two lines in a log
+Clock: TypeAlias = Callable[[], float]
+Number: TypeAlias = DownloadColumn | TransferSpeedColumn
+MEMORY = 3600.0  # seconds that the rate and the time left are estimated from: single tiles and problems may take long
 
 
 @contextmanager
@@ -44,246 +55,149 @@ def show_progress(
     screen, paper = terminal or sys.stderr, log or sys.stdout
     if not wanted:
         yield silent
-    elif screen.isatty():
-        bar = Bar(screen)
-        try:
-            yield bar
-        finally:
-            bar.stop()
-    else:
-        yield LogLines(lambda line: _write(paper, line))
+        return
+    console = Console(file=screen, highlight=False) if screen.isatty() else None
+    reporter = Reporter(lambda line: print(folded(line), file=paper, flush=True), console)
+    try:
+        yield reporter
+    finally:
+        reporter.stop()  # gives the terminal back, also after an error or Ctrl-C
 
 
-def _write(stream: IO[str], line: str) -> None:
-    stream.write(line + "\n")
-    stream.flush()
+class Work:
+    """One piece of work as a task of rich's, which measures the rate and the time left; a bar if there is a console."""
 
-
-class Pace:
-    """Tiles, bytes, rate and time left, from the events so far; cells decide, because tiles differ in size."""
-
-    def __init__(self, started: BuildStarted, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._begin = clock()
-        self.started = started
-        self.n_todo = started.n_tiles - started.n_present
-        self.n_done = 0
-        self.n_failed = 0
-        self.cells = 0
-        self._warm: tuple[float, int] | None = None  # when the first tiles were done, and their cells
-
-    def add(self, event: TileDone | TileFailed) -> None:
-        if isinstance(event, TileDone):
-            self.n_done += 1
-            self.cells += event.cells
-            if self.n_done <= self.started.n_threads:
-                self._warm = self._clock(), self.cells
-        else:
-            self.n_failed += 1
-
-    @property
-    def seconds(self) -> float:
-        return self._clock() - self._begin
-
-    @property
-    def bytes_done(self) -> int:
-        return self.n_done * self.started.tile_bytes
-
-    @property
-    def bytes_per_second(self) -> float:
-        return self.bytes_done / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """None until something is known."""
-        if self._warm is None:
-            return None
-        # The first tile of every thread pays for starting and compiling; it says nothing about the others.
-        seconds, cells = self._clock() - self._warm[0], self.cells - self._warm[1]
-        return max(0, self.started.cells - self.cells) * seconds / cells if cells else None
-
-    def line(self) -> str:
-        left = self.seconds_left
-        text = (
-            f"{self.n_done:,} of {self.n_todo:,} tiles, {self.bytes_done / 1e6:,.0f} MB, "
-            f"{self.bytes_per_second / 1e6:,.0f} MB/s"
-        )
-        text += f", {self.n_failed} failed" if self.n_failed else ""
-        return text if left is None else f"{text}, {_clock_time(left)} left"
-
-
-class JobPace:
-    """Problems solved and the time left; the time of training decides."""
-
-    def __init__(self, started: JobStarted, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._begin = clock()
-        self.n_problems, self.n_done = started.n_problems, started.n_solved
-        self._seconds, self._n_timed = 0.0, 0
-        self._is_warm = False  # the first of many waits for workers to start and code to compile: no measure
-
-    def begin(self) -> None:
-        self._begin = self._clock()
-
-    def add(self, n_problems: int) -> None:
-        now = self._clock()
-        if n_problems > 1 or self._is_warm:
-            self._seconds += now - self._begin
-            self._n_timed += n_problems
-        self._is_warm, self._begin = True, now
-        self.n_done += n_problems
-
-    @property
-    def seconds_left(self) -> float | None:
-        """None until enough problems were solved to tell."""
-        return self._seconds / self._n_timed * (self.n_problems - self.n_done) if self._n_timed else None
-
-    def line(self) -> str:
-        left = self.seconds_left
-        rest = f", about {round(left):,} s left" if left else ""
-        return f"{self.n_done:,} of {self.n_problems:,} problems solved{rest}"
-
-
-@dataclass(frozen=True)
-class Step:
-    """How far the work is: a `milestone` is a line of its own, `text` changes all the time."""
-
-    text: str = ""
-    milestone: str = ""
-    unit: str = "tiles"
-    n_done: float = 0
-    n_total: float | None = None  # None: nobody knows
-
-    @property
-    def is_last(self) -> bool:
-        return self.n_total is not None and self.n_done >= self.n_total
-
-
-class Narrator:
-    """Turns events into steps."""
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._build: Pace | None = None
-        self._job = JobPace(JobStarted(0, 0), clock)
-
-    def __call__(self, event: Event) -> Step | None:
-        match event:
-            case BuildStarted() | TileDone() | TileFailed() | BuildFinished():
-                return self._of_build(event)
-            case TileChecked(n_done=n_done, n_tiles=n_tiles):
-                return Step(f"{n_done:,} of {n_tiles:,} tiles checked", n_done=n_done, n_total=n_tiles)
-            case SentenceParsed(n_done=n_done, n_sentences=n_sentences):
-                text = f"{n_done:,} of {n_sentences:,} sentences"
-                return Step(text, unit="sentences", n_done=n_done, n_total=n_sentences)
-            case TilesRead(n_reads=n_reads, n_tiles=n_tiles):
-                passes = f"{n_reads / n_tiles:.1f} passes over the {n_tiles:,} stored ones"
-                return Step(f"{n_reads:,} tiles read, {passes}, {event.bytes_per_second / 1e9:.1f} GB/s")
-            case Message(text=text):
-                return Step(milestone=text)
-        return self._of_job(event)
-
-    def _of_build(self, event: BuildStarted | TileDone | TileFailed | BuildFinished) -> Step | None:
-        if isinstance(event, BuildStarted):
-            self._build = Pace(event, self._clock)
-            if not self._build.n_todo:
-                return None
-            threads = f"{event.n_threads} thread{'' if event.n_threads == 1 else 's'}"
-            todo = f"{self._build.n_todo:,} of {event.n_tiles:,} tiles to compute on {threads}"
-            return Step(self._build.line(), f"{event.store}: {todo}", n_total=event.cells)
-        if self._build is None or not self._build.n_todo:
-            return None
-        cells = self._build.started.cells
-        if isinstance(event, BuildFinished):
-            return Step(n_done=cells, n_total=cells)
-        self._build.add(event)
-        failure = f"tile ({event.i}, {event.j}) failed: {event.error}" if isinstance(event, TileFailed) else ""
-        n_done = min(self._build.cells, cells - 0.5)  # BuildFinished ends it
-        return Step(self._build.line(), failure, n_done=n_done, n_total=cells)
-
-    def _of_job(self, event: JobStarted | TrainingStarted | RoundDone | ProblemsSolved) -> Step:
-        text = milestone = ""
-        if isinstance(event, JobStarted):
-            self._job = JobPace(event, self._clock)
-            if event.n_solved:
-                milestone = f"{event.n_solved:,} of {event.n_problems:,} problems were solved before"
-            return Step(milestone=milestone)
-        if isinstance(event, TrainingStarted):
-            self._job.begin()
-            milestone = f"training {event.learner}: {event.n_problems:,} problems (settings x folds)"
-        elif isinstance(event, RoundDone):
-            text = f"round {event.number}: {event.mistakes:,} mistakes in all problems together"
-        else:
-            self._job.add(event.n_problems)
-            text = self._job.line()
-            if event.n_problems > 1 or self._job.n_done == self._job.n_problems:
-                milestone = text
-        return Step(text, milestone, "problems", self._job.n_done, self._job.n_problems)
-
-
-class LogLines:
-    """A plain line for every milestone, and every LINE_EVERY seconds how far it is."""
-
-    def __init__(
-        self, write: Callable[[str], None], every: float = LINE_EVERY, clock: Callable[[], float] = monotonic
-    ) -> None:
-        self._write, self._every, self._clock = write, every, clock
-        self._narrator = Narrator(clock)
-        self._written = clock()
-
-    def __call__(self, event: Event) -> None:
-        step = self._narrator(event)
-        if step is None:
-            return
-        line = step.milestone or (step.text if self._clock() - self._written >= self._every else "")
-        if line:
-            self._written = self._clock()
-            self._write(line)
-
-
-class Bar:
-    """A rich progress bar with what is being done and how far it is."""
-
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, total: float | None, console: Console | None, clock: Clock, *numbers: Number) -> None:
+        self._numbers, self._left = numbers, TimeRemainingColumn(compact=True)
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[text]}"),
-            console=Console(file=stream, highlight=False),
+            *numbers,
+            self._left,
+            console=console,
+            get_time=clock,
+            speed_estimate_period=MEMORY,
             refresh_per_second=5,
             transient=True,
+            disable=console is None,
         )
-        self._narrator = Narrator()
-        self._task: TaskID | None = None
+        self._id = self._progress.add_task("", total=total)
+        self._progress.start()
 
-    def __call__(self, event: Event) -> None:
-        step = self._narrator(event)
-        if step is None:
-            return
-        if step.milestone:
-            self._progress.console.print(step.milestone, markup=False)
-        if step.text or step.n_total is not None:
-            self._update(step)
+    @property
+    def task(self) -> Task:
+        return self._progress.tasks[0]
 
-    def _update(self, step: Step) -> None:
-        if self._task is None:
-            self._progress.start()
-            self._task = self._progress.add_task(step.unit, total=step.n_total, text=step.text)
-        self._progress.update(self._task, description=step.unit, completed=step.n_done)
-        if step.text:
-            self._progress.update(self._task, total=step.n_total, text=step.text)
-        if step.is_last:
-            self._progress.refresh()
-            self._progress.remove_task(self._task)
-            self._task = None
-            self.stop()
+    def begin(self, done: float) -> None:
+        """What was `done` until now has no say in the rate."""
+        self._progress.reset(self._id, completed=int(done))
+
+    def step(self, text: str, done: float | None = None) -> None:
+        self._progress.update(self._id, description=text, completed=done)
+
+    def line(self) -> str:
+        """What the bar says, as text."""
+        parts = [column.render(self.task).plain for column in self._numbers if self.task.speed]
+        if self.task.time_remaining:
+            parts.append(f"{self._left.render(self.task).plain} left")
+        return ", ".join([self.task.description, *parts])
 
     def stop(self) -> None:
-        """Give the terminal back, also after an error or Ctrl-C."""
+        """Give the terminal back."""
+        self._progress.refresh()
         self._progress.stop()
 
 
-def _clock_time(seconds: float) -> str:
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+class Reporter:
+    """Turns events into lines, and into a bar on `console`; without one, its line is written now and then."""
+
+    def __init__(self, write: Callable[[str], None], console: Console | None = None, clock: Clock = monotonic) -> None:
+        self._write, self._console, self._clock = write, console, clock
+        self._written = clock()
+        self._work: Work | None = None
+        self._build: BuildStarted | None = None  # None where no tile is to be computed
+        self._n_failed = 0
+        self._job = JobStarted(0, 0)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case BuildStarted():
+                self._begin_build(event)
+            case TileDone() if self._build is not None and self._work is not None:
+                self._add_tile(event, self._build, self._work)
+            case TileFailed(i=i, j=j, error=error):
+                self._n_failed += 1
+                self._say(f"tile ({i}, {j}) failed: {error}")
+            case BuildFinished() if self._build is not None:
+                self.stop()
+            case TileChecked(n_done=n_done, n_tiles=n_tiles):
+                self._count(n_done, n_tiles, "tiles checked")
+            case SentenceParsed(n_done=n_done, n_sentences=n_sentences):
+                self._count(n_done, n_sentences, "sentences")
+            case TilesRead(n_reads=n_reads, n_tiles=n_tiles):
+                passes = f"{n_reads / n_tiles:.1f} passes over the {n_tiles:,} stored ones"
+                self._step(f"{n_reads:,} tiles read, {passes}, {event.bytes_per_second / 1e9:.1f} GB/s")
+            case JobStarted(n_problems=n_problems, n_solved=n_solved):
+                self._job = event
+                if n_solved:
+                    self._say(f"{n_solved:,} of {n_problems:,} problems were solved before")
+            case TrainingStarted(learner=learner, n_problems=n_problems):
+                self._say(f"training {learner}: {n_problems:,} problems (settings x folds)")
+                self._begin(self._job.n_problems).begin(self._job.n_solved)
+            case RoundDone(number=number, mistakes=mistakes):
+                self._step(f"round {number}: {mistakes:,} mistakes in all problems together")
+            case ProblemsSolved(n_problems=n_new):
+                n_problems, n_solved = self._job.n_problems, self._job.n_solved + n_new
+                self._job = JobStarted(n_problems, n_solved)
+                self._count(n_solved, n_problems, "problems solved", n_new > 1 or n_solved == n_problems)
+            case Message(text=text):
+                self._say(text)
+
+    def _begin_build(self, event: BuildStarted) -> None:
+        n_todo = event.n_tiles - event.n_present
+        self._build, self._n_failed = (event if n_todo else None), 0
+        if n_todo:
+            threads = count(event.n_threads, "thread")
+            self._say(f"{short_path(event.store)}: {n_todo:,} of {event.n_tiles:,} tiles to compute on {threads}")
+            self._begin(n_todo * event.tile_bytes, DownloadColumn(), TransferSpeedColumn())
+
+    def _add_tile(self, event: TileDone, build: BuildStarted, work: Work) -> None:
+        n_todo = build.n_tiles - build.n_present
+        # Tiles differ in size: their cells decide.
+        done = work.task.completed + n_todo * build.tile_bytes * event.cells / max(1, build.cells)
+        if event.n_done <= build.n_threads:
+            work.begin(done)  # the first tile of every thread pays for starting and compiling
+        failed = f", {self._n_failed} failed" if self._n_failed else ""
+        self._step(f"{event.n_done:,} of {n_todo:,} tiles{failed}", done)
+
+    def _count(self, n_done: int, n_total: int, unit: str, is_milestone: bool = False) -> None:
+        if self._work is None:
+            self._begin(n_total)
+        self._step(f"{n_done:,} of {n_total:,} {unit}", n_done, is_milestone)
+        if n_done >= n_total:
+            self.stop()
+
+    def _begin(self, total: float | None, *numbers: Number) -> Work:
+        self.stop()
+        self._work = Work(total, self._console, self._clock, *numbers)
+        return self._work
+
+    def _step(self, text: str, done: float | None = None, is_milestone: bool = False) -> None:
+        """How far it is: in the bar, and as a line if it is a milestone or, without a bar, the last one is long ago."""
+        work = self._work or self._begin(None)
+        work.step(text, done)
+        if is_milestone or (self._console is None and self._clock() - self._written >= LINE_EVERY):
+            self._say(work.line())
+
+    def _say(self, line: str) -> None:
+        self._written = self._clock()
+        if self._console is None:
+            self._write(line)
+        else:
+            self._console.print(line, markup=False)
+
+    def stop(self) -> None:
+        """End the bar, if there is one."""
+        if self._work is not None:
+            self._work.stop()
+            self._work = None

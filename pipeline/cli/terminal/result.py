@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from gramline.kernels.catalogue import describe
-from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, size
+from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, short_path, size
 from gramline.pipeline.events import BuildFinished, BuildStarted, Event, Listener
 from gramline.pipeline.gram.stored import GramStatus
 from gramline.pipeline.gram.verify import VerifyReport
-from gramline.pipeline.models.predictions import write_lines
 
 
 class Tally:
@@ -38,26 +35,6 @@ class Tally:
         return dict(self._numbers)
 
 
-@dataclass(frozen=True)
-class TextRecords:
-    """Predictions as records for JSON, and as lines of a file."""
-
-    records: Iterable[dict[str, Any]]
-    lines: Iterable[str]
-
-
-def say_predictions(result: dict[str, Any], predicted: TextRecords, done: str, as_json: bool) -> None:
-    """Write what was predicted to the output and say that it is `done`; say all of it when there is no output."""
-    output, lines = result["output"], predicted.lines
-    if output is not None:
-        write_lines(lines, output)
-    if as_json:
-        say_json(result if output is not None else result | {"predictions": list(predicted.records)})
-        return
-    for line in lines if output is None else [f"{done}: {output}"]:
-        say(line)
-
-
 def status_pairs(status: GramStatus) -> dict[str, str]:
     """What a store of a Gram matrix holds, for `say_pairs`."""
     form = "symmetric" if status.is_symmetric else "between two corpora"
@@ -70,8 +47,11 @@ def status_pairs(status: GramStatus) -> dict[str, str]:
     }
 
 
-def say_verified(name: str, report: VerifyReport) -> None:
-    """What a check of all tiles has shown: one line for a good store, else one per bad tile."""
+def say_verified(name: str, report: VerifyReport | None) -> None:
+    """What a check of all tiles has shown: one line for a good or an unreadable store, else one per bad tile."""
+    if report is None:
+        say(f"{name}: the store cannot be opened")
+        return
     if not report.is_good:
         for check in report.bad:
             say(f"{name}: tile ({check.i}, {check.j}): {check.problem}")
@@ -92,4 +72,5 @@ def say_built(result: dict[str, Any], as_json: bool) -> None:
     else:
         reused = f", {count(result['reused'], 'tile')} reused" if result["reused"] else ""
         say(f"{count(result['computed'], 'tile')} computed in {duration(result['seconds'])}{reused}")
-    say(f"{result['shape'][0]:,} x {result['shape'][1]:,} matrix, {size(result['stored_bytes'])}: {result['path']}")
+    shape, path = result["shape"], short_path(result["path"])
+    say(f"{shape[0]:,} x {shape[1]:,} matrix, {size(result['stored_bytes'])}: {path}")

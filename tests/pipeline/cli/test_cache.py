@@ -37,6 +37,23 @@ def test_what_is_there(gramline: Any, cache: Path) -> None:
     assert gramline("cache", "show", name, "--cache", cache, "--json").json["made"]["structures"] == 5
 
 
+def test_long_paths_stay_within_80_columns(gramline: Any, cache: Path, tmp_path: Path) -> None:
+    long = tmp_path / "a folder with a rather long name" / ("and-another-one-inside-that-is-longer-" * 3)
+    long.parent.mkdir()
+    entry = GramCache(cache.rename(long)).entries()[0]
+    shown = gramline("cache", "show", entry.name[:6], "--cache", long).out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "".join(str(entry.store).split()) in "".join(shown.split())
+    for settings in ([], ["--set", "rounds=3"]):  # all tiles are reused, and with another cache none is
+        target = long if not settings else long.with_name("other" * 20)
+        ran = gramline("cv", tmp_path / "job.toml", *settings, "--cache", target, "-o", long.parent / "out.run")
+        assert ran.code == 0
+        assert max(len(line) for line in ran.out.splitlines() if "tile reads" not in line) <= 80
+        assert ("all reused" in ran.out) == (not settings)
+    planned = gramline("cv", tmp_path / "job.toml", "--plan", "--cache", long, "-o", long.parent / "out.run").out
+    assert max(map(len, planned.splitlines())) <= 80
+
+
 def test_damage_is_found_and_repaired(gramline: Any, cache: Path) -> None:
     assert gramline("cache", "verify", "--cache", cache).code == 0
     entry = GramCache(cache).entries()[0]

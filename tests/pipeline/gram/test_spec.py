@@ -9,8 +9,10 @@ import pytest
 from gram_samples import KERNEL, corpus
 
 from gramline.kernels import Polynomial, SequenceLabeling, Substitution
+from gramline.kernels.catalogue import KERNELS
+from gramline.kernels.errors import KernelError
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.spec import DEFAULT_KERNELS, GramSpec, kernel_for
 
 
 def spec(kernel: SequenceLabeling = KERNEL, *, seed: int = 0, rectangular: bool = False) -> GramSpec:
@@ -57,3 +59,12 @@ def test_rectangular_and_appended_mismatches() -> None:
 def test_only_the_two_float_types_are_stored() -> None:
     with pytest.raises(StoreError, match="dtype must be one of float64, float32, got 'float16'"):
         replace(spec(), dtype="float16")
+
+
+def test_every_kind_of_corpus_has_a_kernel() -> None:
+    for kind, name in DEFAULT_KERNELS.items():
+        assert name in KERNELS
+        assert kernel_for({}, kind).packed_kind == kind
+    assert kernel_for({"c": 0.5}, "sequences") == SequenceLabeling(c=0.5)
+    with pytest.raises(KernelError, match="compares trees, but the corpus holds sequences"):
+        kernel_for({"name": "tree-labeling"}, "sequences")

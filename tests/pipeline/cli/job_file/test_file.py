@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz.readers import OPTIONS
 
 from gramline.kernels import EmpiricalPrior, Gaussian, Identity, Polynomial, SequenceLabeling, Substitution
 from gramline.kernels.errors import LocatedError
@@ -15,16 +14,14 @@ from gramline.kernels.parameters import parameters_of
 from gramline.kernels.value_kinds import Kind
 from gramline.pipeline import Corpus
 from gramline.pipeline.cli.cv_job import prepare
-from gramline.pipeline.cli.job_file.file import JobFile, load_job
+from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_from
 from gramline.pipeline.cli.job_file.tables import TABLES
 from gramline.pipeline.errors import InputError
 
-NOTHING: dict[str, Any] = dict.fromkeys(("kernel", "c", "gap", "observation", "prior", "label_kernel"))
 
-
-def kernel_of(job: JobFile | None = None, kind: str = "sequences", **options: Any) -> Any:
-    return kernel_from(job or JobFile(), kind, **(NOTHING | options))
+def kernel_of(path: str | None = None, kind: str = "sequences", **options: Any) -> Any:
+    return kernel_from(load_job(path, OptionValues({"kernel": options})), kind)
 
 
 def written(folder: Path, text: str) -> str:
@@ -43,7 +40,7 @@ def test_every_key_is_declared(name: str) -> None:
 def test_kernels_from_options(tmp_path: Path) -> None:
     assert kernel_of() == SequenceLabeling()
     assert kernel_of(c=0.8, gap=0.2) == SequenceLabeling(c=0.8, gap=0.2)
-    assert kernel_of(kernel="sequence-labeling:c=0.8") == SequenceLabeling(c=0.8)
+    assert kernel_of(name="sequence-labeling:c=0.8") == SequenceLabeling(c=0.8)
     assert kernel_of(observation="polynomial:degree=3", prior="empirical:smoothing=0.5") == SequenceLabeling(
         observation=Polynomial(degree=3), prior=EmpiricalPrior(smoothing=0.5)
     )
@@ -78,25 +75,46 @@ def test_a_job_file_describes_a_kernel_and_options_win(tmp_path: Path) -> None:
     job = load_job(str(path))
     prior = EmpiricalPrior(smoothing=2)
     expected = SequenceLabeling(c=0.7, observation=Gaussian(0.5), prior=prior, label_kernel=((2.0,),))
-    assert kernel_of(job) == expected
-    assert kernel_of(job, c=0.9, observation="identity") == SequenceLabeling(
+    assert kernel_of(str(path)) == expected
+    assert kernel_of(str(path), c=0.9, observation="identity") == SequenceLabeling(
         c=0.9, observation=Identity(), prior=prior, label_kernel=((2.0,),)
     )
-    assert kernel_of(job, "tagged", kernel="tagging:decay=0.5").to_dict()["decay"] == 0.5
-    assert job.corpus.path == job.path(None, "corpus", "path", "the corpus") == str(tmp_path / "train.parquet")
-    assert job.path("else.parquet", "corpus", "path", "the corpus") == "else.parquet"
+    assert kernel_of(str(path), "tagged", name="tagging:decay=0.5").to_dict()["decay"] == 0.5
+    assert job.corpus.path == required(job.corpus.path, "corpus", "the corpus") == str(tmp_path / "train.parquet")
+    given = OptionValues({"corpus": {"path": "else.parquet"}, "cluster": {"threads": 3}})
+    changed = load_job(str(path), given)
+    assert (changed.corpus.path, changed.cluster.threads) == ("else.parquet", 3)
+    assert changed.cluster.scheduler == "tls://host:8786"
     assert job.cluster.scheduler == "tls://host:8786"
     assert job.cluster.tls_ca == str(tmp_path / "ca.pem")
     with pytest.raises(InputError) as caught:
-        job.path(None, "model", "path", "the model")
+        required(job.model.path, "model", "the model")
     advice = "name it on the command line or as 'path' in [model] of a job file"
     assert str(caught.value) == f"the model is missing; {advice}"
+
+
+def test_another_kernel_takes_over_no_parameters_of_the_file_but_the_same_one_does(tmp_path: Path) -> None:
+    path = written(tmp_path, "[kernel]\nc = 0.7\n")
+    assert kernel_of(path, name="sequence-labeling:gap=0.5") == SequenceLabeling(c=0.7, gap=0.5)
+    path = written(tmp_path, '[kernel]\nname = "tree-labeling"\nc = 0.7\n')
+    assert kernel_of(path, name="sequence-labeling") == SequenceLabeling()
+
+
+def test_what_an_option_gave_has_no_line_in_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, '[folds]\ncount = 2\nrepeats = 3\n[corpus]\npath = "tiny.parquet"\n')
+    Corpus.from_sequences([["a"], ["b"], ["c"]], [["O"], ["O"], ["O"]]).save(tmp_path / "tiny.parquet")
+    with pytest.raises(InputError, match="repeated folds need a seed") as caught:
+        prepare(path, OptionValues())
+    assert (caught.value.path, caught.value.line) == (path, 3)
+    with pytest.raises(InputError, match="repeated folds need a seed") as caught:
+        prepare(path, OptionValues({"folds": {"repeats": 2}}))
+    assert (caught.value.path, caught.value.line) == (None, None)
 
 
 def test_nothing_is_said_without_a_file_but_defaults() -> None:
     job = JobFile()
     assert (job.gram.dtype, job.cluster.threads, job.folds.count, job.output.metric) == ("float64", 1, 5, "accuracy")
-    assert job.only("kernel") == {}
+    assert job.kernel == job.learner == {}
 
 
 def test_paths_are_beside_the_file_and_urls_stay(tmp_path: Path) -> None:
@@ -225,7 +243,7 @@ LEARNER = "[corpus]\npath = 'tiny.parquet'\n[[learner]]\nname = 'zscore'\n[[lear
             5,
             "kernel",
             "d",
-            "SequenceLabeling has no parameter 'd'; known are c, gap, observation, prior, label_kernel",
+            "SequenceLabeling has no parameter 'd'; known are c, gap, observation, prior, label_kernel, reach",
         ),
         (
             KERNEL.format("observation = 'polynomial:degree=0'"),
@@ -309,7 +327,7 @@ def test_what_is_refused_before_anything_is_computed(
     Corpus.from_sequences([["a"], ["b"]], [["O"], ["O"]]).save(tmp_path / "tiny.parquet")
     path = written(tmp_path, text)
     with pytest.raises(LocatedError) as caught:
-        prepare(path, OPTIONS)
+        prepare(path, OptionValues())
     error = caught.value
     assert (error.path, error.line, error.table, error.key) == (path, line, table, key)
     assert f"{error.problem}; {error.advice}".removesuffix("; ") == problem
