@@ -22,7 +22,6 @@ from gramline.pipeline.cli.terminal.output import (
 )
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
-from gramline.pipeline.events import Event, Message
 from gramline.pipeline.experiments.demo import DemoResult, run_demo
 
 SENTENCES = 300
@@ -54,19 +53,12 @@ Example:
 @when_stopped(KEPT)
 def demo(place: str, sentences: int, given: OptionValues, as_json: bool) -> None:
     with show_progress(not as_json) as listener:
-
-        def progress(event: Event) -> None:
-            if not isinstance(event, Message):
-                listener(event)
-            elif not as_json:
-                say(event.text)
-
         result = run_demo(
             Path(place),
             n_sentences=sentences,
             n_held_out=max(5, sentences // 4),
             executor=partial(executor_from, load_job(None, given)),
-            progress=progress,
+            progress=listener,
         )
     if as_json:
         say_json(result.to_dict())

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import click
 
@@ -56,7 +53,8 @@ def predict(
         structures = Corpus.load(corpus)
         sizes = {"structures": len(structures), "positions": structures.n_positions}
         done = f"{count(len(structures), 'structure')} and {count(structures.n_positions, 'position')} labeled in "
-        predicted = _labels(trained, structures, layout, block_rows, probabilities)
+        predictions = _labels(trained, structures, block_rows, probabilities)
+        records, lines = predictions.records(), predictions.lines(layout)
     else:
         if probabilities:
             raise InputError(f"{model} is a ranker, which knows no probabilities; leave --probabilities out")
@@ -68,27 +66,19 @@ def predict(
         choices = list(choice_records(candidates, trained.choose(candidates)))
         sizes = {"groups": len(choices), "candidates": len(candidates)}
         done = f"one of {count(len(candidates), 'candidate')} chosen in each of {count(len(choices), 'group')}, "
-        predicted = Predicted(choices, (json.dumps(record, ensure_ascii=False) for record in choices))
+        records, lines = iter(choices), (json.dumps(record, ensure_ascii=False) for record in choices)
     seconds = perf_counter() - begin
     result = {"model": model, "corpus": corpus, "output": output, **sizes, "seconds": seconds}
     if output is not None:
-        write_lines(predicted.lines, output)
+        write_lines(lines, output)
     if as_json:
-        say_json(result if output is not None else result | {"predictions": list(predicted.records)})
+        say_json(result if output is not None else result | {"predictions": list(records)})
         return
-    for line in predicted.lines if output is None else [f"{done}{duration(seconds)}: {output}"]:
+    for line in lines if output is None else [f"{done}{duration(seconds)}: {output}"]:
         say(line)
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """Predictions as records for JSON, and as lines of a file."""
-
-    records: Iterable[dict[str, Any]]
-    lines: Iterable[str]
-
-
-def _labels(model: Model, structures: Corpus, layout: str, block_rows: int | None, probabilities: bool) -> Predicted:
+def _labels(model: Model, structures: Corpus, block_rows: int | None, probabilities: bool) -> Predictions:
     by_position = None
     if probabilities:
         labels, table = model.predict_with_proba(structures, block_rows=block_rows)
@@ -96,5 +86,4 @@ def _labels(model: Model, structures: Corpus, layout: str, block_rows: int | Non
     else:
         labels = model.predict(structures, block_rows=block_rows)
     say_notes(model.notes)
-    predictions = Predictions(structures.ids, structures.tokens, labels, by_position)
-    return Predicted(predictions.records(), predictions.lines(layout))
+    return Predictions(structures.ids, structures.tokens, labels, by_position)
