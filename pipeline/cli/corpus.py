@@ -52,7 +52,9 @@ Example:
     type=click.Choice(list(FORMATS)),
     help=f"[default: by the name ({', '.join(SUFFIXES)}), else conll]",
 )
-@click.option("--labels", metavar="A,B,...", help="Label names in the order that breaks ties [default: sorted].")
+@click.option(
+    "--labels", metavar="A,B,...", help="Label names in the order that breaks ties [default: most frequent first]."
+)
 @click.option(
     "--like", metavar="CORPUS", help="Take label names (others come last) and kept template features from this corpus."
 )

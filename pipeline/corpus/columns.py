@@ -22,7 +22,10 @@ from gramline.pipeline.errors import CorpusError
 
 
 def label_columns(y: Iterable[Any], starts: Offsets, what: str = "label") -> tuple[pa.Array[Any], tuple[str, ...]]:
-    """The column of labels (or tags) and its sorted names; None, for a position or a structure, is a missing label."""
+    """The column of labels (or tags) and its names, the most frequent first and equally frequent ones by name.
+
+    None, for a position or a structure, is a missing label.
+    """
     given = [row if row is None else listed(row, structure, f"{what}s") for structure, row in enumerate(y)]
     try:
         rows = label_lists(given, np.diff(starts), what)
@@ -32,7 +35,9 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str = "label") -> tup
     codes = NameCodes()
     flat = np.array([NONE if name is None else codes[name] for row in rows for name in row], np.int32)
     names, ranks = ranked(list(codes), flat)
-    return lists(starts, dictionary_array(names, ranks)), names
+    counts = np.bincount(ranks[ranks != NONE], minlength=len(names))
+    frequent_first = np.argsort(-counts, kind="stable").tolist()  # `names` are sorted: equal counts stay so
+    return lists(starts, dictionary_array(names, ranks)), tuple(names[code] for code in frequent_first)
 
 
 def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> pa.Array[Any]:

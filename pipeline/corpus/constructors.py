@@ -42,7 +42,8 @@ class CheckedTable:
 
     y : one list of labels per structure, None for a position or a structure without labels.
     prior : one table P(y|x) per structure, shape (positions, labels), read by `TabulatedPrior()`.
-    labels : the label names in the order that breaks ties; the sorted names of y if it is not given.
+    labels : the label names in the order that breaks ties. If they are not given: the names of y, the most frequent
+        first, equally frequent ones by name; all by name where a prior is given, whose columns they name.
     """
 
     def __init__(self, table: pa.Table, kind: str, label_names: Iterable[str] = ()) -> None:
@@ -217,7 +218,8 @@ class CheckedTable:
         names = () if labels is None else tuple(labels)
         if y is not None:
             columns["labels"], names_in_use = label_columns(y, starts)
-            names = names_in_use if labels is None else names
+            if labels is None:  # the columns of a prior must not depend on how often a label occurs
+                names = names_in_use if prior is None else tuple(sorted(names_in_use))
         if prior is not None:
             columns["prior"] = prior_column(prior, starts, names)
         ids = string_array(str(index) for index in range(len(starts) - 1))

@@ -36,7 +36,7 @@ class Corpus(CheckedTable):
     ----------
     kind : "sequences", "trees", "dags", "parses" or "tagged".
     labels : a list per structure of one label per position, None where there is none.
-    label_names : all label names in the order that breaks ties: as given, otherwise sorted.
+    label_names : all label names in the order that breaks ties: as given, otherwise the most frequent first.
     tokens : a list per structure of words (of parses: productions), None for a feature set without a word.
     lengths : positions per structure, shape (n_structures,); their sum is `n_positions`.
     ids : the name of every structure.
@@ -46,7 +46,7 @@ class Corpus(CheckedTable):
     >>> from gramline.pipeline import Corpus
     >>> corpus = Corpus.from_sequences([["they", "run"], ["Ann", "ran"]], [["O", "O"], ["B", "O"]])
     >>> corpus.select([1]).labels, corpus.label_names
-    ([['B', 'O']], ['B', 'O'])
+    ([['B', 'O']], ['O', 'B'])
     """
 
     @property

@@ -42,7 +42,9 @@ class CorpusTable:
         CorpusFormat | None,
         "of a file that is not Parquet, by default from its name",
     ] = None
-    labels: Annotated[Text | None, "label names, `A,B,...`, in the order that breaks ties; none: sorted"] = None
+    labels: Annotated[
+        Text | None, "label names, `A,B,...`, in the order that breaks ties; none: most frequent first"
+    ] = None
 
 
 @dataclass(frozen=True)

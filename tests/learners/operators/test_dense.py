@@ -48,7 +48,7 @@ def test_every_operator_is_the_matrix_of_the_kernel(block_rows: int | None, othe
             assert [i for i, _ in gram.column_blocks(j, [rows.n_blocks - 1])] == [rows.n_blocks - 1]
         assert_close(gram.matmul(wide), matrix @ wide)
         assert_close(gram.matmul(tall, transpose=True), matrix.T @ tall)
-        assert gram.label_names == ("x", "y")
+        assert gram.label_names == ("y", "x")
         assert gram.label_kernel is None
         assert gram.row_prior.shape == (9, 2)
         assert gram.col_prior.shape == (matrix.shape[1], 2)

@@ -33,7 +33,8 @@ def sentences(lengths, seed, n_names=5, n_labels=3, integers=True):
 
 
 def corpus(X, y=None):
-    return Corpus.from_sequences(X, None if y is None else [[f"L{code}" for code in path] for path in y])
+    names = sorted({f"L{code}" for path in y or [] for code in path})  # the code of a label is its number
+    return Corpus.from_sequences(X, None if y is None else [[f"L{code}" for code in path] for path in y], labels=names)
 
 
 TRAIN = sentences([4, 1, 5, 2, 3, 4], 0)
@@ -107,7 +108,9 @@ def test_rounding_decides_no_tie(seed):
     F = random.integers(0, 4, size=(lengths.sum(), 4)) / 10
     y = [[f"L{code}" for code in random.integers(3, size=length)] for length in lengths]
     rows = iter([{f"f{k}": value for k, value in enumerate(row)} for row in F])
-    primal = HiddenMarkovPerceptron(6).fit(Corpus.from_sequences([[next(rows) for _ in path] for path in y], y))
+    names = sorted({label for path in y for label in path})  # as a Gram matrix without names orders them
+    X = [[next(rows) for _ in path] for path in y]
+    primal = HiddenMarkovPerceptron(6).fit(Corpus.from_sequences(X, y, labels=names))
     for block_rows in (4, 7, 100):
         gram = DenseGram(F @ F.T, lengths, block_rows=block_rows)
         dual = HiddenMarkovPerceptron(6, dual=True, scale=1).fit(gram, y)
@@ -119,7 +122,7 @@ def test_rounding_decides_no_tie(seed):
 def test_means_of_thirds_tie_like_the_whole_numbers_they_are():
     """After three visits: 'q r q' and 'r q r' both score 5/3, and q, the lower last label, wins."""
     X, y = [["w", "v", "v"], ["w", "w", "v", "v"], ["w", "v", "u"]], [list("qqr"), list("qppq"), list("rrq")]
-    model = HiddenMarkovPerceptron(rounds=1, average=True).fit(Corpus.from_sequences(X, y))
+    model = HiddenMarkovPerceptron(rounds=1, average=True).fit(Corpus.from_sequences(X, y, labels="pqr"))
     assert np.rint(3 * model.emission_).tolist() == [[-1, -4, -2], [1, 0, 1], [0, 4, 1]]
     assert np.rint(3 * model.transition_).tolist() == [[-4, 1, 0], [1, -3, 3], [0, 1, 1]]
     assert model.predict(Corpus.from_sequences([["new", "new", "w"]])) == [["q", "r", "q"]]
@@ -137,7 +140,7 @@ def test_structures_without_all_labels_are_an_error_or_left_out():
     X, y = TRAIN
     holed = [[f"L{code}" for code in path] for path in y]
     holed[2] = [*holed[2][:-1], None]
-    data = Corpus.from_sequences(X, holed)
+    data = Corpus.from_sequences(X, holed, labels=["L0", "L1", "L2"])
     with pytest.raises(LabelError) as error:
         HiddenMarkovPerceptron().fit(data)
     assert (error.value.structure, error.value.position) == (2, 4)

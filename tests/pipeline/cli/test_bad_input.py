@@ -112,7 +112,7 @@ def test_a_label_unknown_to_the_model(gramline: Any, model: Path, tmp_path: Path
     Corpus.from_sequences([["the", "dog"]], [["D", "X"]]).save(new)
     answer = gramline("evaluate", model, new)
     assert answer.code == 2
-    assert "structure 0, position 1: the label 'X' is unknown to the model (it knows D, N, V); rename" in answer.error
+    assert "structure 0, position 1: the label 'X' is unknown to the model (it knows N, D, V); rename" in answer.error
     assert gramline("evaluate", model, new, "--allow-unknown-labels", "--json").json["wrong"] >= 1
 
 

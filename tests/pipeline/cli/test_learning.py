@@ -26,7 +26,7 @@ def test_fit_says_what_it_learned(gramline: Any, gram: Path, tmp_path: Path) -> 
     assert f"model written to {tmp_path / 'm.zarr'}" in answer.out
     told = gramline("fit", gram, "-o", tmp_path / "m.zarr", "--overwrite", "--rounds", "4", "--json").json
     assert (told["learner"], told["params"]["rounds"]) == ("labeling-perceptron", 4)
-    assert told["labels"] == ["D", "N", "V"]
+    assert told["labels"] == ["N", "D", "V"]
     assert len(told["mistakes"]) <= 4
 
 

@@ -1,5 +1,7 @@
 """The corpus as users make it, and what comes back out."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -264,3 +266,27 @@ def test_a_generator_will_do():
     corpus = Corpus.from_sequences(map(iter, X), map(iter, y))
     assert isinstance(corpus.packed(), PackedSequences)
     assert corpus.labels == y
+
+
+def test_labels_are_ordered_by_frequency_then_name() -> None:
+    X, y = [["a", "b", "c"], ["d", "e", "f"]], [["O", "B", "O"], ["A", None, "B"]]
+    corpus = Corpus.from_sequences(X, y)
+    assert corpus.label_names == ["B", "O", "A"]
+    assert Corpus.from_sequences(X).with_labels(y).label_names == ["B", "O", "A"]
+    assert Corpus.from_sequences(X, y, labels=["A", "B", "O"]).label_names == ["A", "B", "O"]
+    assert corpus.with_labels([["A"] * 3] * 2).label_names == ["B", "O", "A"], "a corpus keeps the order it has"
+    assert corpus.packed().labels.tolist() == [1, 0, 1, 2, -1, 0]
+
+
+def test_the_columns_of_a_prior_do_not_depend_on_frequencies() -> None:
+    prior = [[[0.9, 0.1], [0.2, 0.8]]]
+    corpus = Corpus.from_sequences([["a", "b"]], [["O", "O"]], prior=prior, labels=["B", "O"])
+    named = Corpus.from_sequences([["a", "b"], ["c"]], [["O", "O"], ["B"]], prior=[*prior, [[0.5, 0.5]]])
+    assert named.label_names == corpus.label_names == ["B", "O"]
+    np.testing.assert_array_equal(named.packed().table, [*prior[0], [0.5, 0.5]])
+
+
+def test_a_stored_corpus_keeps_the_order_it_was_saved_with(tmp_path: Path) -> None:
+    corpus = Corpus.from_sequences([["a", "b", "c"]], [["X", "Y", "Y"]], labels=["X", "Y"])
+    corpus.save(tmp_path / "old.parquet")
+    assert Corpus.load(tmp_path / "old.parquet").label_names == ["X", "Y"]

@@ -25,7 +25,7 @@ def test_words_and_labels(write):
         corpus = read_conll(path, skip_document_marks=True)
         assert corpus.tokens == [["The", "Big"], ["\u3000", "x"]]
         assert corpus.labels == [["O", "B-X"], ["O", "I-X"]]
-        assert corpus.label_names == ["B-X", "I-X", "O"]
+        assert corpus.label_names == ["O", "B-X", "I-X"]
         assert corpus.packed().vocabulary.features == ("Big", "The", "x", "\u3000")
 
 
