@@ -85,7 +85,8 @@ def import_(
 ) -> None:
     training = None if like is None else Corpus.load(like)
     read = import_corpus(file, layout, labels=labels, like=training, options=options)
-    say_notes(import_notes(read, file, training=training, like=like, key=options["label"]))
+    notes = list(import_notes(read, file, training=training, like=like, key=options["label"]))
+    say_notes(map(str, notes))
     read.save(output)
     _say_written(read, output, as_json)
 

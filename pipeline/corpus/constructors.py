@@ -7,6 +7,7 @@ every other column (a group, a source) is carried along and decides no number.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
@@ -28,8 +29,10 @@ from gramline.pipeline.corpus.flat import (
     ranked,
     string_array,
 )
+from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.pack import PACKED_TYPES
 from gramline.pipeline.corpus.parses import productions, single_tree
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.corpus.tokens import TokenColumns, listed
 from gramline.pipeline.corpus.validation import check, check_columns
 from gramline.pipeline.errors import CorpusError
@@ -57,11 +60,20 @@ class CheckedTable:
         self._table = table.combine_chunks()
         self._kind = kind
         self._label_names = label_names
+        self._recipe: Recipe | None = None
+        self._notes: tuple[Note, ...] = ()
 
     def _derived(self, table: pa.Table, label_names: tuple[str, ...] | None = None) -> Self:
         """A corpus of structures of this one, which need no second check."""
         corpus = type(self).__new__(type(self))
         corpus._hold(table, self._kind, self._label_names if label_names is None else label_names)
+        corpus._recipe = self._recipe
+        return corpus
+
+    def described(self, recipe: Recipe | None, notes: Iterable[Note] = ()) -> Self:
+        """The same corpus with how it was made and what its reader noticed."""
+        corpus = copy(self)  # no number depends on them: packed arrays and fingerprint are shared
+        corpus._recipe, corpus._notes = recipe, tuple(notes)
         return corpus
 
     @cached_property
@@ -96,7 +108,7 @@ class CheckedTable:
         >>> corpus.packed().vocabulary.features
         ('Ann', 'length', 'lower=saw')
         """
-        starts, columns = _token_columns(X)
+        starts, columns = token_columns(X)
         return cls.assembled("sequences", starts, columns, y, prior, labels)
 
     @classmethod
@@ -121,7 +133,7 @@ class CheckedTable:
         >>> Corpus.from_trees([["Ann", "saw", "Bob"]], [[[], [0, 2], []]], [["N", "V", "N"]])
         Corpus(1 trees, 3 positions, 2 labels)
         """
-        starts, columns = _token_columns(X)
+        starts, columns = token_columns(X)
         columns["links"] = children_column(children, starts)
         return cls.assembled("trees", starts, columns, y, prior, labels)
 
@@ -147,7 +159,7 @@ class CheckedTable:
         >>> Corpus.from_dags([["a", "b", "c"]], [[(0, 1), (0, 2), (1, 2)]], labels=["X", "Y"])
         Corpus(1 dags, 3 positions, 2 labels)
         """
-        starts, columns = _token_columns(X)
+        starts, columns = token_columns(X)
         columns["links"] = edges_column(edges, starts)
         return cls.assembled("dags", starts, columns, y, prior, labels)
 
@@ -232,7 +244,8 @@ def _structures(given: Iterable[Any], what: str) -> Iterable[Any]:
     return given
 
 
-def _token_columns(X: Iterable[Any]) -> tuple[Offsets, dict[str, pa.Array[Any]]]:
+def token_columns(X: Iterable[Any]) -> tuple[Offsets, dict[str, pa.Array[Any]]]:
+    """Positions per structure as offsets, and the columns of its tokens."""
     collector = TokenColumns()
     for structure in _structures(X, "X"):
         collector.add(structure)

@@ -17,9 +17,11 @@ from gramline.kernels.packing import Offsets, Packed
 from gramline.pipeline.corpus.columns import label_columns
 from gramline.pipeline.corpus.constructors import CheckedTable
 from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint, string_array
+from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.pack import pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check_labels
 from gramline.pipeline.errors import CorpusError
 
@@ -41,6 +43,8 @@ class Corpus(CheckedTable):
     lengths : positions per structure, shape (n_structures,); their sum is `n_positions`.
     ids : the name of every structure.
     table : the Arrow table, one row per structure.
+    recipe : how it was read and described, None where nobody said.
+    notes : what its reader noticed that was perhaps not meant.
     fingerprint : hash of everything that decides numbers; equal in every process for equal content.
 
     >>> from gramline.pipeline import Corpus
@@ -103,6 +107,23 @@ class Corpus(CheckedTable):
             raise CorpusError(f"nested trees come from a corpus of parses, this one holds {self._kind}")
         links: list[Any] = self._table.column("links").to_pylist()
         return [nested(names, below) for names, below in zip(self.tokens, links, strict=True)]
+
+    @property
+    def recipe(self) -> Recipe | None:
+        return self._recipe
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return self._notes
+
+    def label_counts(self) -> dict[str, int]:
+        """How many positions have each label, in the order of the names."""
+        counts = dict.fromkeys(self._label_names, 0)
+        if self._flat.labels is not None:
+            codes = self._flat.labels.codes
+            frequency = np.bincount(codes[codes >= 0], minlength=len(self._flat.labels.names))
+            counts |= dict(zip(self._flat.labels.names, map(int, frequency), strict=True))
+        return counts
 
     def column(self, name: str) -> list[Any]:
         """A carried column, such as a group."""
@@ -180,7 +201,13 @@ class Corpus(CheckedTable):
 
     def save(self, path: str | Path) -> None:
         """Write one Parquet file, whole or not at all."""
-        description = {"kind": self._kind, "label_names": self.label_names, "fingerprint": self.fingerprint}
+        description: dict[str, Any] = {
+            "kind": self._kind,
+            "label_names": self.label_names,
+            "fingerprint": self.fingerprint,
+        }
+        if self._recipe is not None:
+            description["recipe"] = self._recipe.to_dict()
         write_table(self._table, path, description)
 
     @classmethod
@@ -189,20 +216,17 @@ class Corpus(CheckedTable):
         table, description = read_table(path)
         try:
             corpus = cls(table, description["kind"], description["label_names"])
+            recipe = Recipe.from_dict(description["recipe"]) if "recipe" in description else None
         except CorpusError as error:
             raise error.at(path=str(path)) from None
         if corpus.fingerprint != description["fingerprint"]:
             problem = f"{path} is damaged: its content does not fit its fingerprint"
             raise CorpusError(problem, advice=IMPORT_AGAIN)
-        return corpus
+        return corpus.described(recipe)
 
     def show(self) -> dict[str, Any]:
         """Sizes, labels and fingerprint as a small dictionary."""
-        counts = dict.fromkeys(self._label_names, 0)
-        if self._flat.labels is not None:
-            codes = self._flat.labels.codes
-            frequency = np.bincount(codes[codes >= 0], minlength=len(self._flat.labels.names))
-            counts |= dict(zip(self._flat.labels.names, map(int, frequency), strict=True))
+        counts = self.label_counts()
         return {
             "kind": self._kind,
             "structures": len(self),
@@ -214,6 +238,7 @@ class Corpus(CheckedTable):
             "links": None if self._flat.links is None else len(self._flat.links),
             "prior": self._flat.prior is not None,
             "columns": [name for name in self._table.column_names if name not in CONTENT_COLUMNS],
+            "recipe": None if self._recipe is None else self._recipe.describe(),
             "fingerprint": self.fingerprint,
         }
 

@@ -2,109 +2,161 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from gramline.kernels.errors import did_you_mean
 from gramline.pipeline.choices import TEMPLATE, CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.notes import ONE_LABEL, Note
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys, read_conllu
+from gramline.pipeline.corpus.readers.fasta import read_fasta
 from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.errors import InputError, UnknownLabelError
 from gramline.pipeline.files import require_file
 
+Labels = list[str] | None
+Kept = Collection[str] | None  # the features of a training corpus
+Reader = Callable[[str, dict[str, Any], Labels, Kept], Corpus]
+
+
+class Importer(NamedTuple):
+    """A reader and the options it understands, by the names that the command line and `Corpus.read` share."""
+
+    read: Reader
+    options: frozenset[str]
+
+
+def dashed(name: str) -> str:
+    """An option as the command line writes it."""
+    return "--" + name.replace("_", "-")
+
 
 def import_corpus(
-    path: str, layout: CorpusFormat | None, *, labels: str | None, like: Corpus | None, options: Mapping[str, Any]
+    path: str,
+    layout: CorpusFormat | None,
+    *,
+    labels: str | Iterable[str] | None,
+    like: Corpus | None,
+    options: Mapping[str, Any],
+    written: Callable[[str], str] = dashed,
 ) -> Corpus:
-    """Read a file with the given options; an option that the format does not have is refused.
+    """Read a file with the given options; an option that the format does not have is refused as it is `written`.
 
     Label names and kept template features are those of `like` if there is one; labels that it does not have come last.
     """
-    chosen = layout or SUFFIXES.get(Path(path.removesuffix(".gz")).suffix, "conll")
-    reader, understood = FORMATS[chosen]
+    chosen = layout or format_of(path)
+    if chosen not in FORMATS:
+        raise InputError(f"there is no format {chosen!r}", advice=did_you_mean(chosen, FORMATS))
+    importer = FORMATS[chosen]
     given = {key: value for key, value in options.items() if value is not None}
     for key in given:
-        if key not in understood:
-            option = "--" + key.replace("_", "-")
-            advice = "leave it out or choose another --format"
-            raise InputError(f"{option} has no effect on {chosen} files", advice=advice)
+        if key not in importer.options:
+            known = frozenset().union(*(other.options for other in FORMATS.values()))
+            if key not in known:
+                raise InputError(
+                    f"there is no option {written(key)}", advice=did_you_mean(key, sorted(importer.options))
+                )
+            advice = f"leave it out or choose another {written('format')}"
+            raise InputError(f"{written(key)} has no effect on {chosen} files", advice=advice)
     require_file(path, f"a {chosen} file")
     if path.endswith(".parquet"):
         advice = "import the file that it was made from"
         raise InputError(f"{path} is a corpus already", advice=advice)
-    names = None if labels is None else [name.strip() for name in labels.split(",")]
-    if like is None or names is not None:
-        return reader(path, given, names, like)
-    known = like.label_names or None
+    names = None if labels is None else [*map(str.strip, labels.split(","))] if isinstance(labels, str) else [*labels]
+    if like is None:
+        return importer.read(path, given, names, None)
+    keep = like.packed().vocabulary.features
+    known_names = names or like.label_names or None
     try:
-        return reader(path, dict(given), known, like)
+        return importer.read(path, dict(given), known_names, keep)
     except UnknownLabelError as error:
-        return reader(path, given, [*(known or ()), *error.names], like)
+        if names is not None:
+            raise
+        return importer.read(path, given, [*(known_names or ()), *error.names], keep)
 
 
-def _conll(path: str, options: dict[str, Any], labels: list[str] | None, training: Corpus | None) -> Corpus:
+def format_of(path: str, default: CorpusFormat = "conll") -> CorpusFormat:
+    """The format that the name of a file says."""
+    return SUFFIXES.get(Path(path.removesuffix(".gz")).suffix.lower(), default)
+
+
+def _conll(path: str, options: dict[str, Any], labels: Labels, keep: Kept) -> Corpus:
     if options.pop("no_labels", False):
         options["label_column"] = None
     features = options.get("features", "token")
     if features.startswith(TEMPLATE):
         options["template"] = options.pop("features").removeprefix(TEMPLATE)
+    if "template" in options:
         if "window" in options:
             raise InputError("--window has no effect with a template, which names its neighbours itself")
-        if training is not None:
-            options["keep"] = training.packed().vocabulary.features
+        options["keep"] = keep
     elif "minimum_count" in options:
         advice = "give --features template:FILE"
         raise InputError("--minimum-count counts the features of a template", advice=advice)
     return read_conll(path, labels=labels, **options)
 
 
-def _conllu(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
+def _conllu(path: str, options: dict[str, Any], labels: Labels, _keep: Kept) -> Corpus:
     if options.pop("no_labels", False):
         options["label"] = None
     return read_conllu(path, labels=labels, **options)
 
 
-def _jsonl(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
+def _jsonl(path: str, options: dict[str, Any], labels: Labels, _keep: Kept) -> Corpus:
     return read_jsonl(path, labels=labels, **options)
 
 
-def _brackets(path: str, options: dict[str, Any], labels: list[str] | None, _training: Corpus | None) -> Corpus:
+def _brackets(path: str, options: dict[str, Any], labels: Labels, _keep: Kept) -> Corpus:
     if labels is not None:
         raise InputError("parse trees have no labels to order", advice="leave --labels and --like out")
     return read_brackets(path, **options)
 
 
+def _fasta(path: str, options: dict[str, Any], labels: Labels, _keep: Kept) -> Corpus:
+    return read_fasta(path, labels=labels, **options)
+
+
 def import_notes(
     read: Corpus, file: str, *, training: Corpus | None, like: str | None, key: str | None
-) -> Iterator[str]:
-    """Labels of an imported file that were probably not meant so."""
+) -> Iterator[Note]:
+    """What the reader noticed, and labels of an imported file that were probably not meant so."""
     strange = [name for name in read.label_names if training is not None and name not in training.label_names]
     if strange:
-        yield (
+        yield Note(
+            "unknown labels",
             f"{like} has no label {', '.join(strange)}: a model trained on it never gives them, and "
-            "`gramline evaluate` counts them as mistakes with --allow-unknown-labels"
+            "`gramline evaluate` counts them as mistakes with --allow-unknown-labels",
         )
-    if key is not None and len({label for labels in read.labels for label in labels}) == 1:
+    is_absent = False
+    if key is not None and key not in COLUMNS and sum(map(bool, read.label_counts().values())) == 1:
         there = label_keys(file)
-        if key not in COLUMNS and key.removeprefix("MISC.").removeprefix("FEATS.") not in there:
-            yield f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}"
+        is_absent = key.removeprefix("MISC.").removeprefix("FEATS.") not in there
+        if is_absent:
+            yield Note(
+                "unknown key",
+                f"no word of {file} has {key} in {' or '.join(KEYED)}: all labels are O; there are {', '.join(there)}",
+            )
+    yield from (note for note in read.notes if not (is_absent and note.kind == ONE_LABEL))  # which that explains
 
 
-Reader = Callable[[str, dict[str, Any], list[str] | None, Corpus | None], Corpus]
-
-FORMATS: dict[CorpusFormat, tuple[Reader, frozenset[str]]] = {
-    "conll": (
+_FEATURES = ("features", "window")
+FORMATS: dict[CorpusFormat, Importer] = {
+    "conll": Importer(
         _conll,
-        frozenset(
-            ("features", "window", "minimum_count", "label_column", "no_labels", "missing_label", "skip_document_marks")
-        ),
+        frozenset((*_FEATURES, "template", "minimum_count", "label_column", "no_labels", "missing_label"))
+        | {"skip_document_marks", "skip_comments"},
     ),
-    "jsonl": (_jsonl, frozenset()),
-    "conllu": (_conllu, frozenset(("features", "window", "no_labels", "label", "kind"))),
-    "brackets": (_brackets, frozenset(("strip_functions", "strip_empty"))),
+    "jsonl": Importer(_jsonl, frozenset(_FEATURES)),
+    "conllu": Importer(_conllu, frozenset((*_FEATURES, "no_labels", "label", "absent", "observation", "kind"))),
+    "brackets": Importer(_brackets, frozenset(("strip_functions", "strip_empty"))),
+    "fasta": Importer(
+        _fasta,
+        frozenset((*_FEATURES, "label_file", "label_lines", "missing_label", "lower_case", "unusual_letters")),
+    ),
 }
 SUFFIXES: dict[str, CorpusFormat] = {
     ".jsonl": "jsonl",
@@ -113,4 +165,7 @@ SUFFIXES: dict[str, CorpusFormat] = {
     ".mrg": "brackets",
     ".ptb": "brackets",
     ".trees": "brackets",
+    ".fasta": "fasta",
+    ".fa": "fasta",
+    ".faa": "fasta",
 }

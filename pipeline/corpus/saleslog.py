@@ -18,6 +18,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.parses import Tree
 from gramline.pipeline.corpus.readers.columns import ColumnTable
 from gramline.pipeline.corpus.readers.features import observe
+from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.corpus.saleslog_grammar import (
     FIRST_SYLLABLES,
     OUTSIDE,
@@ -114,7 +115,8 @@ def generate_saleslog(
     elif kind == "dags":
         columns["links"] = edges_column([sentence.edges for sentence in sentences], starts)
     labels = [sentence.labels for sentence in sentences]
-    return Corpus.assembled(kind, starts, columns, labels, labels=SALESLOG_LABELS)
+    corpus = Corpus.assembled(kind, starts, columns, labels, labels=SALESLOG_LABELS)
+    return corpus.described(Recipe.of(LISTS, kind, features, window, 1 if features == "token" else 2))
 
 
 def derive(seed: int, index: int) -> Derivation:

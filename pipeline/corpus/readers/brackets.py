@@ -8,6 +8,7 @@ from typing import Any
 
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.parses import Tree, parse_brackets
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.corpus.textfile import located, read_lines
 from gramline.pipeline.errors import CorpusError
 
@@ -41,9 +42,11 @@ def read_brackets(path: str | Path, *, strip_functions: bool = False, strip_empt
             lines.append(line)
         if not trees:
             raise CorpusError("the file has no trees", advice="expected bracketed trees like (S (NP they) (VP run))")
-        return Corpus.from_parses(trees)
+        corpus = Corpus.from_parses(trees)
     except CorpusError as error:
         raise located(error, path, lines) from None
+    recipe = Recipe.of("brackets", "parses", "token", None, strip_functions=strip_functions, strip_empty=strip_empty)
+    return corpus.described(recipe)
 
 
 def plain_label(label: str) -> str:

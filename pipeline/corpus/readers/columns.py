@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from gramline.kernels.packing import Ints, Offsets
 from gramline.pipeline.corpus.flat import NameCodes, Names, ranked
+from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.textfile import read_lines
 from gramline.pipeline.errors import CorpusError
 
 _DOCUMENT_MARK = "-DOCSTART-"
+COMMENT = "# "
+SKIP_COMMENTS = "leave comments out (--skip-comments)"
+SKIP_MARKS = "leave document marks out (--skip-document-marks)"
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class ColumnTable:
     columns: tuple[Sequence[str], ...]
     lines: tuple[int, ...] = ()  # the line each sentence begins on
     source: str = "columns"
+    notes: tuple[Note, ...] = ()  # on lines that were perhaps not meant as tokens
 
     def column(self, number: int) -> Sequence[str]:
         """Column by number, negative from the end."""
@@ -62,12 +67,16 @@ def shifted(codes: Ints, starts: Offsets, offset: int, outside: int) -> Ints:
     return result.astype(np.int32)
 
 
-def read_columns(path: str | Path, *, skip_document_marks: bool = False) -> ColumnTable:
+def read_columns(path: str | Path, *, skip_document_marks: bool = False, skip_comments: bool = False) -> ColumnTable:
     """A file with one token per line and blank lines between sentences; columns split at ASCII space and tab only."""
     flat: list[list[str]] = []
     starts, lines = [0], []
     width, width_line = 0, 0
-    for number, line in enumerate(read_lines(path), start=1):
+    marks, comments = list[int](), list[int]()  # lines that look so and were read as tokens
+    text = read_lines(path)
+    for number, line in enumerate(text, start=1):
+        if skip_comments and line.startswith(COMMENT):
+            continue
         fields = [field for field in line.replace("\t", " ").split(" ") if field]
         if not fields or (skip_document_marks and fields[0] == _DOCUMENT_MARK):
             if len(flat) > starts[-1]:
@@ -76,10 +85,13 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False) -> Colu
         if not width:
             width, width_line = len(fields), number
         if len(fields) != width:
-            problem = f"{len(fields)} columns, but line {width_line} has {width}"
-            raise CorpusError(problem, advice="every token needs the same", path=str(path), line=number)
+            raise _uneven((text[width_line - 1], width_line, width), (line, number, len(fields))).at(path=str(path))
         if len(flat) == starts[-1]:
             lines.append(number)
+            if line.startswith(COMMENT):
+                comments.append(number)
+        if fields[0] == _DOCUMENT_MARK:
+            marks.append(number)
         flat.append(fields)
     if len(flat) > starts[-1]:
         starts.append(len(flat))
@@ -87,4 +99,34 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False) -> Colu
         advice = "expected one token per line, blank lines between sentences"
         raise CorpusError(f"{path} has no tokens", advice=advice)
     columns = tuple(tuple(column) for column in zip(*flat, strict=True))
-    return ColumnTable(np.array(starts, np.int64), columns, tuple(lines), str(path))
+    notes = [
+        Note(kind, f"{_lines(found)} {looks} and {'was' if len(found) == 1 else 'were'} read as tokens", advice)
+        for kind, looks, found, advice in (
+            ("document marks", f"{_begins(marks)} with {_DOCUMENT_MARK}", marks, SKIP_MARKS),
+            ("comments", f"{_begins(comments)} a sentence with #", comments, SKIP_COMMENTS),
+        )
+        if found
+    ]
+    located = tuple(replace(note, path=str(path)) for note in notes)
+    return ColumnTable(np.array(starts, np.int64), columns, tuple(lines), str(path), located)
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    return f"line {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} lines (the first is line {numbers[0]})"
+
+
+def _begins(numbers: Sequence[int]) -> str:
+    return "begins" if len(numbers) == 1 else "begin"
+
+
+def _uneven(first: tuple[str, int, int], here: tuple[str, int, int]) -> CorpusError:
+    """The error for two lines (text, number, columns) that have not the same columns, told of the odd one."""
+    odd, other = (first, here) if first[0].startswith("#") and not here[0].startswith("#") else (here, first)
+    line, number, width = odd
+    problem = f"{width} columns, but line {other[1]} has {other[2]}"
+    advice = "every token needs the same"
+    if line.startswith("#"):
+        advice = SKIP_COMMENTS
+    elif line.startswith(_DOCUMENT_MARK):
+        advice = SKIP_MARKS
+    return CorpusError(problem, advice=advice, line=number)

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.notes import Note, column_notes, label_notes
 from gramline.pipeline.corpus.readers.columns import ColumnTable, read_columns
 from gramline.pipeline.corpus.readers.features import observe
 from gramline.pipeline.corpus.readers.templates import FeatureTemplate
+from gramline.pipeline.corpus.recipe import BY_TEMPLATE, LIKE, Recipe, option_pairs
 from gramline.pipeline.corpus.textfile import located
 from gramline.pipeline.errors import CorpusError
 
@@ -25,6 +27,7 @@ def read_conll(
     labels: Iterable[str] | None = None,
     missing_label: str | None = None,
     skip_document_marks: bool = False,
+    skip_comments: bool = False,
 ) -> Corpus:
     """Token sequences of a column file (plain or gzip): one token per line, blank lines between sentences.
 
@@ -39,6 +42,7 @@ def read_conll(
     labels : the label names in the order that breaks ties.
     missing_label : this label means that there is none.
     skip_document_marks : leave -DOCSTART- lines out.
+    skip_comments : leave lines out that begin with # and a space.
 
     >>> from pathlib import Path
     >>> _ = Path("train.conll").write_text("Ann B\\nsaw O\\n\\nBob B\\n")
@@ -46,22 +50,39 @@ def read_conll(
     >>> corpus.tokens, corpus.labels
     ([['Ann', 'saw'], ['Bob']], [['B', 'O'], ['B']])
     """
-    table = read_columns(path, skip_document_marks=skip_document_marks)
+    table = read_columns(path, skip_document_marks=skip_document_marks, skip_comments=skip_comments)
+    notes: list[Note] = list(table.notes)
     y = None
     if label_column is not None:
         y = [
             [None if name == missing_label else name for name in sentence] for sentence in table.sentences(label_column)
         ]
+        if label_column == -1:  # nobody chose another
+            notes += column_notes(table.columns, label_column, path)
         table = _without(table, label_column)
+    options = {
+        "label_column": None if label_column == -1 else label_column,
+        "no_labels": label_column is None,
+        "missing_label": missing_label,
+        "skip_document_marks": skip_document_marks,
+        "skip_comments": skip_comments,
+    }
+    width = len(table.columns)
     if template is not None:
         ready = template if isinstance(template, FeatureTemplate) else FeatureTemplate.read(template)
         columns = ready.observe(table, minimum_count=minimum_count, keep=keep)
+        recipe = Recipe(
+            *("conll", "sequences", BY_TEMPLATE, 0, ready.text, minimum_count, width),
+            options=option_pairs(options | {LIKE: keep is not None}),
+        )
     else:
+        recipe = Recipe.of("conll", "sequences", features, window, width, **options)
         columns = observe(table, features, window)
     try:
-        return Corpus.assembled("sequences", table.starts, columns, y, labels=labels)
+        corpus = Corpus.assembled("sequences", table.starts, columns, y, labels=labels)
     except CorpusError as error:
         raise located(error, path, table.lines) from None
+    return corpus.described(recipe, [*notes, *label_notes(corpus.label_counts(), path)])
 
 
 def _without(table: ColumnTable, number: int) -> ColumnTable:

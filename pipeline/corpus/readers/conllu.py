@@ -13,12 +13,16 @@ from pathlib import Path
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.columns import children_column
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.heads import root_notes
+from gramline.pipeline.corpus.notes import label_notes, repeated_ids
 from gramline.pipeline.corpus.readers.columns import ColumnTable
 from gramline.pipeline.corpus.readers.features import observe
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.corpus.textfile import excerpt, located, read_lines
 from gramline.pipeline.errors import CorpusError
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+HEAD = COLUMNS.index("HEAD")
 KEYED = ("MISC", "FEATS")
 NO_VALUE = "_"
 
@@ -81,13 +85,22 @@ def read_conllu(
     if label is not None:
         default = None if label in COLUMNS else absent
         y = [[_value(row, label) or default for row in sentence.rows] for sentence in sentences]
+    plain = tuple(observation) == ("FORM",)
+    options = {"label": label, "no_labels": label is None, "observation": None if plain else tuple(observation)}
+    options |= {"absent": absent} if absent != "O" else {}
+    recipe = Recipe.of("conllu", kind, features, window, len(observation), **options)
     ids = [sentence.comments.get("sent_id", str(index)) for index, sentence in enumerate(sentences)]
+    lines = [sentence.lines[0] for sentence in sentences]
     try:
         corpus = Corpus.assembled(kind, starts, columns, y, labels=labels).with_column("id", ids)
     except CorpusError as error:
-        raise located(error, path, [sentence.lines[0] for sentence in sentences]) from None
+        raise located(error, path, lines) from None
     documents = _documents(sentences)
-    return corpus if documents is None else corpus.with_column("group", documents)
+    corpus = corpus if documents is None else corpus.with_column("group", documents)
+    notes = [*repeated_ids(ids, path, lines), *label_notes(corpus.label_counts(), path, has_missing_label=False)]
+    if kind == "trees":
+        notes += root_notes(corpus, path, lines)
+    return corpus.described(recipe, notes)
 
 
 def _sentences(path: str | Path) -> Iterable[WordRows]:
@@ -142,7 +155,7 @@ def _children(sentence: WordRows, path: str | Path) -> list[list[int]]:
     """Children of every word in sentence order."""
     children: list[list[int]] = [[] for _ in sentence.rows]
     for node, (row, line) in enumerate(zip(sentence.rows, sentence.lines, strict=True)):
-        head = row[COLUMNS.index("HEAD")]
+        head = row[HEAD]
         if not head.isdecimal() or len(head) > 9 or int(head) > len(sentence.rows):
             raise CorpusError(
                 f"the head {excerpt(head)} is not the number of a word of this sentence "

@@ -63,8 +63,8 @@ FEATURE_SETS: dict[str, tuple[Attributes | None, int]] = {  # attributes of a wo
 }
 
 
-def observe(table: ColumnTable, features: str, window: int | None = None) -> dict[str, Any]:
-    """The corpus columns of a feature set: `tokens` with the words and, but for `token`, `features`."""
+def window_of(features: str, window: int | None) -> int:
+    """The neighbours on either side of a feature set: those given, or its own."""
     if features not in FEATURE_SETS:
         advice = f"choose from {', '.join(FEATURE_SETS)}"
         raise CorpusError(f"there is no feature set {features!r}", advice=advice)
@@ -74,6 +74,12 @@ def observe(table: ColumnTable, features: str, window: int | None = None) -> dic
         raise CorpusError(f"the window of a feature set is 0 or more neighbours, got {window}")
     if reach > FARTHEST:
         raise CorpusError(f"the window of a feature set is at most {FARTHEST} neighbours, got {window}")
+    return reach if attributes else 0  # the word alone has no neighbours
+
+
+def observe(table: ColumnTable, features: str, window: int | None = None) -> dict[str, Any]:
+    """The corpus columns of a feature set: `tokens` with the words and, but for `token`, `features`."""
+    reach, attributes = window_of(features, window), FEATURE_SETS[features][0]
     text = encode(table.columns[0])
     columns: dict[str, Any] = {"tokens": lists(table.starts, dictionary_array(text.names, text.codes))}
     if attributes is None:

@@ -84,6 +84,15 @@ class FeatureTemplate:
             raise CorpusError("the template has no U line, so it gives no features", path=source)
         return cls(tuple(patterns), bigram)
 
+    @property
+    def text(self) -> str:
+        """The template as lines that `parse` reads back to an equal one; comments are gone."""
+        lines = []
+        for pattern in self.patterns:
+            macros = [f"%x[{row},{column}]" for row, column in pattern.macros]
+            lines.append("".join(part for pair in zip(pattern.literals, [*macros, ""], strict=True) for part in pair))
+        return "\n".join([*lines, *(["B"] if self.bigram else [])])
+
     def expand(self, table: ColumnTable) -> tuple[Features, list[str], Offsets]:
         """All features of all positions: codes per position, the name of each code, and how often each occurs."""
         encoded = [encode(column) for column in table.columns]

@@ -64,7 +64,8 @@ def test_templates_keep_the_features_of_training(gramline: Any, columns: Path, t
 )
 def test_a_label_that_no_word_has_is_told(gramline: Any, tmp_path: Path, label: str, said: str) -> None:
     file = tmp_path / "x.conllu"
-    file.write_text("1\tdogs\tdog\tN\tNN\tNumber=O\t0\troot\t_\tNER=B\n\n")
+    words = ("1\tdogs\tdog\tN\tNN\tNumber=O\t2\tnsubj\t_\tNER=B", "2\tbark\tbark\tV\tVB\tNumber=P\t0\troot\t_\t_")
+    file.write_text("\n".join(words))
     answer = gramline("corpus", "import", file, "--label", label, "-o", tmp_path / "x.parquet")
     assert (answer.code, answer.err) == (0, said.format(file))
 
