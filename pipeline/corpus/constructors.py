@@ -92,14 +92,17 @@ class CheckedTable:
         *,
         prior: Iterable[Any] | None = None,
         labels: Iterable[str] | None = None,
+        letters: bool = False,
     ) -> Self:
         """Token sequences.
 
         Parameters
         ----------
         X : one list of tokens per structure; a token is a string, a mapping from feature name to value, or a
-            collection of feature names. {"pos": "NN"} is the binary feature "pos=NN".
+            collection of feature names. {"pos": "NN"} is the binary feature "pos=NN"; nested mappings and lists are
+            spelled out, {"a": {"b": 1.0}, "tags": ["x"]} is "a:b" and "tags:x".
         y, prior, labels : see the class.
+        letters : read a structure that is a string, and labels that are one, letter by letter.
 
         >>> from gramline.pipeline import Corpus
         >>> corpus = Corpus.from_sequences([["Ann", {"lower": "saw", "length": 3}]], [["name", None]])
@@ -108,6 +111,9 @@ class CheckedTable:
         >>> corpus.packed().vocabulary.features
         ('Ann', 'length', 'lower=saw')
         """
+        if letters:
+            X = [list(text) if isinstance(text, str) else text for text in _structures(X, "X")]
+            y = y if y is None else [list(row) if isinstance(row, str) else row for row in _structures(y, "y")]
         starts, columns = token_columns(X)
         return cls.assembled("sequences", starts, columns, y, prior, labels)
 

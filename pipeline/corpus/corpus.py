@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import Offsets, Packed
 from gramline.pipeline.corpus.columns import label_columns
-from gramline.pipeline.corpus.constructors import CheckedTable
+from gramline.pipeline.corpus.doors import OutsideData
 from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint, string_array
 from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.pack import pack
@@ -29,10 +29,11 @@ LabelLists = list[list[str | None]]
 CONTENT_COLUMNS = ("id", "tokens", *LIST_COLUMNS)
 
 
-class Corpus(CheckedTable):
+class Corpus(OutsideData):
     """Structures of one kind, immutable: sequences, trees, dags, parses or tagged sentences.
 
-    Made by a `from_` constructor, by a reader such as `read_conll`, or by `load`. Labels go in and come out as strings.
+    Made by a `from_` constructor, by `read` (or a reader such as `read_conll`), or by `load`. Labels go in and come
+    out as strings.
 
     Attributes
     ----------

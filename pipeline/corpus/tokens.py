@@ -1,13 +1,16 @@
 """What a user calls a token, as Arrow columns.
 
 A token is a string (its single binary feature has the same name), a mapping from feature name to value, or an
-iterable of feature names. Columns: `tokens` (text, null where there is none), `features` (names, null where the
-token itself is the feature), `values` (only when some value is not 1). Rows of features are sorted by name.
+iterable of feature names. A value is a number or a string; a list of names or a further mapping is spelled out as
+crfsuite does: {"a": {"b": 2}} is the feature "a:b", {"tags": ["x", "y"]} the features "tags:x" and "tags:y".
+
+Columns: `tokens` (text, null where there is none), `features` (names, null where the token itself is the feature),
+`values` (only when some value is not 1). Rows of features are sorted by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,16 +20,29 @@ from numpy.typing import NDArray
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.pipeline.corpus.flat import NONE, NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.corpus.textfile import excerpt
 from gramline.pipeline.errors import CorpusError
+
+NESTED = ":"  # between the names of nested features
+DEEPEST = 20  # mappings in mappings
 
 
 def listed(structure: Any, index: int, what: str) -> Sequence[Any]:
     """A structure's tokens or labels as a sequence; a bare string is refused since it would fall into characters."""
-    if isinstance(structure, str):
-        problem = f"{what} must be a list, got the string {structure!r}"
-        raise CorpusError(problem, advice="give each its own entry", structure=index)
     if isinstance(structure, (list, tuple)):
         return structure
+    if isinstance(structure, str):
+        problem = f"{what} must be a list, got the string {structure!r}"
+        advice = "give each its own entry"
+        if what == "tokens":
+            advice = "split it into words, or give letters=True to read every letter as a token"
+        raise CorpusError(problem, advice=advice, structure=index)
+    if isinstance(structure, (Mapping, Set)):
+        problem = f"{what} must be a list, got a {type(structure).__name__} ({excerpt(repr(structure))})"
+        advice = "a mapping or a set is one token" if what == "tokens" else "give them in the order of the positions"
+        raise CorpusError(
+            problem, advice=f"{advice}; put it into a list" if what == "tokens" else advice, structure=index
+        )
     try:
         return list(structure)
     except TypeError:
@@ -128,15 +144,49 @@ def _numbers(token: Mapping[Any, Any], index: int, position: int) -> dict[str, f
     """The features of a mapping; {"pos": "NN"} is the binary feature "pos=NN"."""
     numbers: dict[str, float] = {}
     for name, value in token.items():
+        if isinstance(value, (Mapping, list, tuple, Set)):
+            for key, number in _nested(f"{name}{NESTED}", value, index, position, 1):
+                if key in numbers and numbers[key] != number:  # a list may name a feature twice
+                    raise CorpusError(f"feature {key!r} is given twice", structure=index, position=position)
+                numbers[key] = number
+            continue
         key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, value)
         if key in numbers:
             raise CorpusError(f"feature {key!r} is given twice", structure=index, position=position)
         try:
             numbers[key] = float(number)
         except (TypeError, ValueError, OverflowError):
-            problem = f"the value of feature {name!r} must be a number or a string, got {value!r}"
-            raise CorpusError(problem, structure=index, position=position) from None
+            raise _bad_value(name, value, index, position) from None
     return numbers
+
+
+def _nested(prefix: str, value: Any, index: int, position: int, depth: int) -> Iterator[tuple[str, float]]:
+    """The features below a name, each with the names above it: what crfsuite makes of nested items."""
+    if depth > DEEPEST:
+        problem = f"features are nested more than {DEEPEST} times"
+        raise CorpusError(problem, structure=index, position=position)
+    if not isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                problem = f"the list of feature {prefix.removesuffix(NESTED)!r} must hold strings, got {name!r}"
+                raise CorpusError(problem, structure=index, position=position)
+            yield prefix + name, 1.0
+        return
+    for name, item in value.items():
+        if isinstance(item, str):
+            yield f"{prefix}{name}{NESTED}{item}", 1.0
+        elif isinstance(item, (Mapping, list, tuple, Set)):
+            yield from _nested(f"{prefix}{name}{NESTED}", item, index, position, depth + 1)
+        else:
+            try:
+                yield f"{prefix}{name}", float(item)
+            except (TypeError, ValueError, OverflowError):
+                raise _bad_value(f"{prefix}{name}", item, index, position) from None
+
+
+def _bad_value(name: object, value: Any, index: int, position: int) -> CorpusError:
+    problem = f"the value of feature {name!r} must be a number or a string, got {value!r}"
+    return CorpusError(problem, structure=index, position=position)
 
 
 def canonical_rows(
