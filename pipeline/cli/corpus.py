@@ -1,14 +1,15 @@
-"""`gramline corpus import|show|generate|candidates`: files of others to a corpus, a look at one, made-up sentences."""
+"""`gramline corpus import|show|generate`: files of others to a corpus, a look at one, made-up sentences."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from textwrap import wrap
 from typing import Any, get_args
 
 import click
 
-from gramline.pipeline.choices import ConlluKind, CorpusFormat
+from gramline.pipeline.choices import ConlluKind, CorpusFormat, LowerCase, UnusualLetters
 from gramline.pipeline.cli.candidates import output_option
 from gramline.pipeline.cli.terminal.output import (
     WIDTH,
@@ -26,16 +27,19 @@ from gramline.pipeline.corpus.parses import bracketed
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.errors import CorpusError, InputError
 
-SHOWN = 3  # structures that `show` prints
+LABEL_LINES = 6  # that `import` prints
+SHOWN = 3  # structures that `import` and `show` print
 
 IMPORT_HELP = """Read FILE (plain or gzip) into a corpus, one Parquet file.
 
 \b
 conll     one token a line, a blank line ends a sentence; space or tab between
 jsonl     {"tokens": [...], "labels": [...]} per line; "children", "edges",
-          "tags" or "tree" for other structures
+          "heads", "tags" or "tree" for other structures
 conllu    dependency trees in ten columns
 brackets  parse trees, (S (NP they) (VP run))
+fasta     >name and letters; labels below each sequence (--label-lines) or in
+          a second FASTA file (--label-file)
 
 \b
 Example:
@@ -61,18 +65,31 @@ Example:
 @click.option(
     "--features",
     metavar="SET",
-    help="conll, conllu: token, words, spelling; conll: template:FILE [default: token].",
+    help="conll, conllu, jsonl, fasta: token, words, spelling; conll: template:FILE [default: token].",
 )
-@click.option("--window", type=click.IntRange(0), help="conll, conllu: neighbours whose features count too.")
+@click.option("--window", type=click.IntRange(0), help="With --features: neighbours whose features count too.")
 @click.option("--minimum-count", type=click.IntRange(1), help="conll: keep template features that occur so often.")
 @click.option("--label-column", type=int, help="conll: from 0, negative from the end [default: -1].")
 @click.option("--no-labels", is_flag=True, default=None, help="conll, conllu: the file has none.")
-@click.option("--missing-label", metavar="LABEL", help="conll: this label means there is none.")
+@click.option("--missing-label", metavar="LABEL", help="conll, fasta: this label means there is none.")
 @click.option("--skip-document-marks", is_flag=True, default=None, help="conll: leave -DOCSTART- lines out.")
+@click.option("--skip-comments", is_flag=True, default=None, help="conll: leave lines out that begin with '# '.")
 @click.option("--label", metavar="NAME", help="conllu: UPOS, XPOS, DEPREL, or a key of MISC or FEATS [default: UPOS].")
 @click.option("--kind", type=click.Choice(get_args(ConlluKind)), help="conllu: what to make [default: trees].")
 @click.option("--strip-functions", is_flag=True, default=None, help="brackets: NP-SBJ-1 becomes NP.")
 @click.option("--strip-empty", is_flag=True, default=None, help="brackets: leave -NONE- elements out.")
+@click.option("--label-lines", is_flag=True, default=None, help="fasta: a line of labels below each line of letters.")
+@click.option("--label-file", metavar="FASTA", help="fasta: labels under the same names, one letter each.")
+@click.option(
+    "--lower-case",
+    type=click.Choice(get_args(LowerCase)),
+    help="fasta: small letters stay, become capitals or X [default: keep].",
+)
+@click.option(
+    "--unusual-letters",
+    type=click.Choice(get_args(UnusualLetters)),
+    help="fasta: X, B, Z, U, O, J, -, . and * stay, are left out or become X [default: keep].",
+)
 @json_option
 def import_(
     file: str,
@@ -88,7 +105,24 @@ def import_(
     notes = list(import_notes(read, file, training=training, like=like, key=options["label"]))
     say_notes(map(str, notes))
     read.save(output)
-    _say_written(read, output, as_json)
+    _say_written(read, output, as_json, {"notes": [note.to_dict() for note in notes]})
+    if not as_json:
+        if counts := read.label_counts():
+            _say_labels(counts)
+        _say_examples(read)
+
+
+def _say_labels(counts: Mapping[str, int]) -> None:
+    """All labels with their counts; of very many, the most frequent ones."""
+    glued = ", ".join(f"{name} {number:,}".replace(" ", "\u00a0") for name, number in counts.items())
+    lines = wrap(f"labels: {glued}", WIDTH, subsequent_indent="  ", max_lines=LABEL_LINES, placeholder=" ...")
+    for line in lines:
+        say(line.replace("\u00a0", " "))
+
+
+def _say_examples(structures: Corpus) -> None:
+    for line in _lines(structures.select(range(min(SHOWN, len(structures))))):
+        say(line if len(line) <= WIDTH else line[: WIDTH - 3] + "...")
 
 
 @click.command()
@@ -113,6 +147,8 @@ def show(path: str, as_json: bool) -> None:
         "positions": f"{summary['positions']:,}, {summary['unlabeled']:,} of them without a label",
         "features": f"{summary['features']:,}",
     }
+    if summary["recipe"]:
+        pairs["made from"] = summary["recipe"]
     if summary["columns"]:
         pairs["columns"] = ", ".join(summary["columns"])
     say_pairs(pairs | {"fingerprint": summary["fingerprint"]})
@@ -120,8 +156,7 @@ def show(path: str, as_json: bool) -> None:
         positions = summary["positions"]
         rows = [(name, f"{number:,}", f"{number / positions:.1%}") for name, number in summary["labels"].items()]
         say_table(("label", "positions", "part"), rows)
-    for line in _lines(structures.select(range(min(SHOWN, len(structures))))):
-        say(line if len(line) <= WIDTH else line[: WIDTH - 3] + "...")
+    _say_examples(structures)
 
 
 def _lines(structures: Corpus) -> Iterator[str]:
@@ -172,10 +207,10 @@ def generate(
     _say_written(made, output, as_json)
 
 
-def _say_written(corpus: Any, output: str, as_json: bool) -> None:
+def _say_written(corpus: Corpus, output: str, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
     summary = corpus.show()
     if as_json:
-        say_json({"path": output} | summary)
+        say_json({"path": output} | summary | dict(more or {}))
     else:
         kind = summary["kind"].removesuffix("s") if summary["structures"] == 1 else summary["kind"]
         say(

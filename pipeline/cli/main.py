@@ -24,9 +24,12 @@ COMMANDS: Commands = {
             "candidates": (f"{CLI}.candidates:candidates", "The n best parses of sentences."),
             "import": (f"{CLI}.corpus:import_", "Read a file into a corpus."),
             "show": (f"{CLI}.corpus:show", "What a corpus holds."),
+            "split": (f"{CLI}.corpus_parts:split", "Parts by shares, of whole structures."),
+            "sample": (f"{CLI}.corpus_parts:sample", "So many structures, drawn at random."),
+            "dedupe": (f"{CLI}.corpus_parts:dedupe", "Without structures that occur again."),
             "generate": (f"{CLI}.corpus:generate", "Make sentences up."),
         },
-        "Read, show and generate corpora.",
+        "Read, show, split and generate corpora.",
     ),
     "gram": (
         {

@@ -1,6 +1,7 @@
 """The corpus: readers, generators, the Arrow table, and its way into packed arrays."""
 
 from gramline.pipeline.corpus.corpus import Corpus as Corpus
+from gramline.pipeline.corpus.duplicates import duplicate_groups as duplicate_groups
 from gramline.pipeline.corpus.readers.brackets import read_brackets as read_brackets
 from gramline.pipeline.corpus.readers.conll import read_conll as read_conll
 from gramline.pipeline.corpus.readers.conllu import read_conllu as read_conllu

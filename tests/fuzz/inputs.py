@@ -50,13 +50,15 @@ def brackets(draw: random.Random) -> bytes:
 
 
 def jsonl(draw: random.Random) -> bytes:
-    kind = draw.choice(("sequences", "trees", "dags", "parses", "tagged", "features", "prior"))
+    kind = draw.choice(("sequences", "trees", "heads", "dags", "parses", "tagged", "features", "prior"))
     lines = []
     for number in range(draw.randint(1, 4)):
         words = _words(draw)
         record: dict[str, object] = {"tokens": words, "labels": [draw.choice(TAGS) for _ in words], "id": f"s{number}"}
         if kind == "trees":
             record["children"] = [[place + 1] if place + 1 < len(words) else [] for place in range(len(words))]
+        elif kind == "heads":
+            record["heads"] = [0, *range(1, len(words))]
         elif kind == "dags":
             record["edges"] = [[0, place] for place in range(1, len(words))]
         elif kind == "tagged":
@@ -72,6 +74,14 @@ def jsonl(draw: random.Random) -> bytes:
             record["prior"] = [[1.0 / width] * width for _ in words]
         lines.append(json.dumps(record, ensure_ascii=draw.random() < 0.5))
     return "\n".join(lines).encode()
+
+
+def fasta(draw: random.Random) -> bytes:
+    lines = []
+    for number in range(draw.randint(1, 4)):
+        letters = "".join(draw.choice("ACDEFGHIKLMNPQRSTVWYXBZUacd-") for _ in range(draw.randint(1, 12)))
+        lines += [f">p{number} a protein", letters, "".join(draw.choice("HEC") for _ in letters)]
+    return ("\n".join(lines) + "\n").encode()
 
 
 def template(draw: random.Random) -> bytes:

@@ -7,18 +7,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from fuzz import inputs
 from fuzz.mutations import mutated
 
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
+from gramline.pipeline.choices import LowerCase, UnusualLetters
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.cli.job_file.file import OptionValues
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.brackets import read_brackets
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.readers.conllu import read_conllu
+from gramline.pipeline.corpus.readers.fasta import read_fasta
 from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.crossval.folds import from_file
 from gramline.pipeline.errors import InputError, RunError
@@ -27,7 +30,8 @@ OURS = (InputError, RunError, KernelError, LearnerError)
 POSITION = re.compile(r":\d+\b|line \d+|structure \d+|fold \d+|entry \d+|node \d+")
 # Complaints about a file as a whole; every other one must say where.
 WHOLE = re.compile(
-    r"has no (tokens|sentences|trees)|is empty|damaged gzip|expands to more|holds no fold|gives no features|"
+    r"has no (tokens|sentences|trees|sequences)|have no features to choose|"
+    r"is empty|damaged gzip|expands to more|holds no fold|gives no features|"
     r"has one column|there is no column|columns besides the label|Parquet|is missing; name it|cannot be read: |"
     r"is not valid Unicode|cannot read .*:|is a corpus already|a job needs|no corpus file"
 )
@@ -53,8 +57,19 @@ def _conllu(path: Path, draw: random.Random) -> object:
     return read_conllu(path, label=label, kind=kind)
 
 
+def _jsonl(path: Path, draw: random.Random) -> object:
+    return read_jsonl(path, features=draw.choice(("token", "token", "spelling")))
+
+
 def _brackets(path: Path, draw: random.Random) -> object:
     return read_brackets(path, strip_functions=draw.random() < 0.5, strip_empty=draw.random() < 0.5)
+
+
+def _fasta(path: Path, draw: random.Random) -> object:
+    unusual_letters: UnusualLetters = draw.choice(get_args(UnusualLetters))
+    lower_case: LowerCase = draw.choice(get_args(LowerCase))
+    label_lines = draw.random() < 0.8
+    return read_fasta(path, label_lines=label_lines, unusual_letters=unusual_letters, lower_case=lower_case)
 
 
 def _template(path: Path, _draw: random.Random) -> object:
@@ -76,7 +91,8 @@ READERS = (
     Reader("CoNLL columns", ".conll", inputs.conll, _conll),
     Reader("CoNLL-U", ".conllu", inputs.conllu, _conllu),
     Reader("brackets", ".mrg", inputs.brackets, _brackets),
-    Reader("JSON lines", ".jsonl", inputs.jsonl, lambda path, _draw: read_jsonl(path)),
+    Reader("JSON lines", ".jsonl", inputs.jsonl, _jsonl),
+    Reader("FASTA", ".fasta", inputs.fasta, _fasta),
     Reader("feature templates", ".template", inputs.template, _template),
     Reader("fold files", ".json", inputs.fold_file, lambda path, _draw: from_file(path, 6)),
     Reader("job files", ".toml", inputs.job, _job),

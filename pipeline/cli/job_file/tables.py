@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Annotated
 
 from gramline.kernels.parameters import AnyWhole, Boolean, Text, Whole, WholeOrZero
-from gramline.pipeline.choices import TEMPLATE, Compression, ConlluKind, CorpusFormat, Dtype, Metric
+from gramline.pipeline.choices import (
+    TEMPLATE,
+    Compression,
+    ConlluKind,
+    CorpusFormat,
+    Dtype,
+    LowerCase,
+    Metric,
+    UnusualLetters,
+)
 from gramline.pipeline.crossval.fold_settings import FoldCount, FoldSettings
 from gramline.pipeline.gram.plan import tile_limit
 from gramline.pipeline.settings_file import ByteSize, FilePath, Located
@@ -52,18 +61,23 @@ class FeaturesTable:
     """How a file that is not Parquet is read, as the options of `gramline corpus import`."""
 
     features: Annotated[
-        str | None, FeatureSource(), "conll, conllu: `token`, `words`, `spelling`; conll: `template:FILE`"
+        str | None, FeatureSource(), "conll, conllu, jsonl, fasta: `token`, `words`, `spelling`; conll: `template:FILE`"
     ] = None
-    window: Annotated[WholeOrZero | None, "conll, conllu: neighbours whose features count too"] = None
+    window: Annotated[WholeOrZero | None, "neighbours whose features count too"] = None
     minimum_count: Annotated[Whole | None, "conll: keep template features that occur so often"] = None
     label_column: Annotated[AnyWhole | None, "conll: from 0, negative from the end; none: the last"] = None
     no_labels: Annotated[Boolean | None, "conll, conllu: the file has none"] = None
-    missing_label: Annotated[Text | None, "conll: this label means there is none"] = None
+    missing_label: Annotated[Text | None, "conll, fasta: this label means there is none"] = None
     skip_document_marks: Annotated[Boolean | None, "conll: leave -DOCSTART- lines out"] = None
+    skip_comments: Annotated[Boolean | None, "conll: leave lines out that begin with `# `"] = None
     label: Annotated[Text | None, "conllu: UPOS, XPOS, DEPREL, or a key of MISC or FEATS; none: UPOS"] = None
     kind: Annotated[ConlluKind | None, "conllu: `trees`, the default, or `sequences`"] = None
     strip_functions: Annotated[Boolean | None, "brackets: NP-SBJ-1 becomes NP"] = None
     strip_empty: Annotated[Boolean | None, "brackets: leave -NONE- elements out"] = None
+    label_lines: Annotated[Boolean | None, "fasta: a line of labels below each line of letters"] = None
+    label_file: Annotated[FilePath | None, "fasta: labels under the same names"] = None
+    lower_case: Annotated[LowerCase | None, "fasta: what small letters become"] = None
+    unusual_letters: Annotated[UnusualLetters | None, "fasta: what X, B, Z, U, O, J, -, . and * become"] = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,12 @@ def test_columns(gramline: Any, columns: Path, tmp_path: Path) -> None:
     target = tmp_path / "x.parquet"
     answer = gramline("corpus", "import", columns, "-o", target)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out == f"2 sequences, 5 positions, 5 features, 3 labels: {target}\n"
+    assert answer.out.splitlines() == [
+        f"2 sequences, 5 positions, 5 features, 3 labels: {target}",
+        "labels: D 2, N 2, V 1",
+        "the/D dog/N",
+        "a/D cat/N barks/V",
+    ]
     assert Corpus.load(target).labels == [["D", "N"], ["D", "N", "V"]]
 
 
@@ -180,3 +185,38 @@ def test_only_what_is_there_can_be_generated(gramline: Any, tmp_path: Path) -> N
     answer = gramline("corpus", "generate", "poems", "-o", tmp_path / "x.parquet")
     assert answer.code == 2
     assert "there is no corpus 'poems' to generate; there is saleslog" in answer.error
+
+
+def test_letters(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "p.fasta").write_text(">a\nMkB\nHHC\n")
+    target = tmp_path / "p.parquet"
+    answer = gramline("corpus", "import", tmp_path / "p.fasta", "-o", target, "--label-lines")
+    assert answer.code == 0
+    assert answer.out.splitlines()[1:] == ["labels: H 2, C 1", "M/H k/H B/C"]
+    assert "note: " in answer.err
+    options = ["--label-lines", "--lower-case", "upper", "--unusual-letters", "drop", "--features", "words", "--json"]
+    told = gramline("corpus", "import", tmp_path / "p.fasta", "-o", target, *options).json
+    assert (told["notes"], Corpus.load(target).tokens) == (
+        [{"kind": "one label", "problem": "every labeled position has the label 'H': there is nothing to learn",
+          "path": str(tmp_path / "p.fasta")}],
+        [["M", "K"]],
+    )  # fmt: skip
+
+
+def test_features_of_json_lines_and_what_was_noticed(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"tokens": ["Ann", "ran"], "labels": ["B", "O"], "lable": 1}\n')
+    target = tmp_path / "x.parquet"
+    answer = gramline("corpus", "import", tmp_path / "x.jsonl", "-o", target, "--features", "spelling")
+    assert (answer.code, answer.err.count("\n")) == (0, 1)
+    assert answer.err.startswith(f"note: {tmp_path / 'x.jsonl'}:1: unknown keys are kept as columns and decide nothing")
+    spoken = gramline("corpus", "show", target).out
+    assert "made from    jsonl, spelling features with a window of 1" in spoken
+
+
+def test_many_labels_fit_into_a_few_lines(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.data").write_text("".join(f"w label-{k:03}\n" for k in range(200)))
+    spoken = gramline("corpus", "import", tmp_path / "x.data", "-o", tmp_path / "x.parquet").out.splitlines()
+    assert max(map(len, spoken)) <= 80 or spoken[0].endswith("x.parquet")
+    assert spoken[1].startswith("labels: label-000 1, label-001 1")
+    assert spoken[6].endswith(" ...")
+    assert len(spoken) == 8
