@@ -99,8 +99,10 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False, skip_co
         advice = "expected one token per line, blank lines between sentences"
         raise CorpusError(f"{path} has no tokens", advice=advice)
     columns = tuple(tuple(column) for column in zip(*flat, strict=True))
+    ordinary = {fields[-1] for fields in flat if fields[0] != COMMENT.strip()}
+    comments = [number for number in comments if text[number - 1].split()[-1] not in ordinary]  # else # is a word
     notes = [
-        Note(kind, f"{_lines(found)} {looks} and {'was' if len(found) == 1 else 'were'} read as tokens", advice)
+        Note(kind, f"{_lines(found)} {looks} and {_read(found)}", advice)
         for kind, looks, found, advice in (
             ("document marks", f"{_begins(marks)} with {_DOCUMENT_MARK}", marks, SKIP_MARKS),
             ("comments", f"{_begins(comments)} a sentence with #", comments, SKIP_COMMENTS),
@@ -117,6 +119,10 @@ def _lines(numbers: Sequence[int]) -> str:
 
 def _begins(numbers: Sequence[int]) -> str:
     return "begins" if len(numbers) == 1 else "begin"
+
+
+def _read(numbers: Sequence[int]) -> str:
+    return "was read as a token" if len(numbers) == 1 else "were read as tokens"
 
 
 def _uneven(first: tuple[str, int, int], here: tuple[str, int, int]) -> CorpusError:

@@ -39,6 +39,7 @@ def test_a_note_is_a_record() -> None:
         ("-DOCSTART- O\n\na X\n", ["document marks"]),
         ("# note\na X\n\nb Y\n", ["comments"]),
         ("#tag X\nb Y\n", []),
+        ("# X\n12 Y\n\nb X\n", []),
         ("the DT\ndog NN\nruns VBZ\n. .\n", ["parts of speech"]),
         ("the O DT\nAnn B-PER NNP\nruns O VBZ\n", ["label column"]),
         ("the DT O\nAnn NNP B-PER\nruns VBZ O\n", []),

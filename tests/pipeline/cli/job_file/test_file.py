@@ -143,7 +143,7 @@ NUMBER = "must be a whole number of at least"
             2,
             "corpus",
             "format",
-            "format must be one of conll, jsonl, conllu, brackets, got 'conlx'",
+            "format must be one of conll, jsonl, conllu, brackets, fasta, got 'conlx'",
         ),
         ("[features]\nfeatures = 3", 2, "features", "features", "features must be a string, got 3"),
         ("[features]\nwindow = 'x'", 2, "features", "window", f"window {NUMBER} 0, got 'x'"),
