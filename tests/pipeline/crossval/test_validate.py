@@ -67,7 +67,7 @@ def test_held_out_labels_change_nothing_but_the_scores(data: tuple[Corpus, Dense
     labels = [list(structure) for structure in data[0].labels]
     for k in held:
         labels[k] = ["O"] * len(labels[k])
-    changed = cross_validate(LabelingPerceptron(rounds=5), data[1], labels, [held.tolist()])
+    changed = cross_validate(LabelingPerceptron(rounds=5, average=False), data[1], labels, [held.tolist()])
     assert changed.predictions[0][0] == result.predictions[2][0]
 
 
