@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +22,7 @@ from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.pack import pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested
-from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check_labels
 from gramline.pipeline.errors import CorpusError
 
@@ -179,6 +180,24 @@ class Corpus(OutsideData):
         """The same structures with every label missing; the label names stay known."""
         table = self._table.drop_columns(["labels"]) if "labels" in self._table.column_names else self._table
         return self._derived(table)
+
+    @property
+    def has_features(self) -> bool:
+        """Whether positions have features besides their word."""
+        return "features" in self._table.column_names
+
+    def with_features(self, features: str = "spelling", window: int | None = None) -> Self:
+        """The same structures, their words described by a feature set and, in sequences, by that of their neighbours.
+
+        `window` counts the neighbours on either side; nodes of trees and graphs have none.
+        """
+        reach = window if self._kind == "sequences" else 0
+        recipe = Recipe.of(LISTS, "sequences", features, reach)
+        words = recipe.corpus_of(self.tokens)
+        own = replace(self._recipe or Recipe(LISTS, self._kind), features=features, window=recipe.window, columns=1)
+        return self._derived(_replaced(self._table, "features", column_array(words.table, "features"))).described(
+            own, self._notes
+        )
 
     def with_column(self, name: str, values: Sequence[Any]) -> Self:
         """One more carried column, one value per structure; `id` may be replaced."""
