@@ -120,6 +120,7 @@ class Learner(Estimator):
     summary: ClassVar[str]  # half a sentence for docs/reference.md
     what: ClassVar[str] = "a learner such as LabelingPerceptron()"
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
+    round_measure: ClassVar[str] = ""  # what fit(..., progress=) is told after every round; empty: it takes none
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
 
     @property

@@ -91,10 +91,12 @@ class TrainingStarted:
 
 @dataclass(frozen=True)
 class RoundDone:
-    """One round of all problems that are trained together."""
+    """One round of all problems that are trained together, or of one training."""
 
     number: int
-    mistakes: int
+    mistakes: float
+    n_rounds: int | None = None  # of one training, at most
+    what: str = "mistakes"  # or what else a round is measured by
 
 
 @dataclass(frozen=True)

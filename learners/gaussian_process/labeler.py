@@ -81,6 +81,7 @@ class GaussianProcessLabeler(FittedLabeler):
         "from any Gram matrix between positions"
     )
     factors_by_tiles: ClassVar[bool] = True
+    round_measure: ClassVar[str] = "of the bound"
 
     def __init__(
         self,

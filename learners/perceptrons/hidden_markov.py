@@ -19,7 +19,7 @@ from gramline.learners.chains.labeler import ChainLabeler, ChainScores, Evidence
 from gramline.learners.chains.viterbi import Decoder, magnitude_probe
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Unlabeled
-from gramline.learners.kinds import CorpusLearner, GramLearner
+from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.operator import GramOperator, check_square, is_operator
 from gramline.learners.perceptrons.hidden_markov_loops import (
@@ -77,6 +77,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     name: ClassVar[str] = "hidden-markov-perceptron"
     summary: ClassVar[str] = "label chains, from features or a Gram matrix"
+    round_measure: ClassVar[str] = "structures with a mistake"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
     emission_: Floats
@@ -120,8 +121,18 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     def traces(self) -> dict[str, list[float]]:
         return {"mistakes": [float(count) for count in self.mistakes_]}
 
-    def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
-        """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows."""
+    def fit(
+        self,
+        evidence: Packable | Packed | GramOperator,
+        labels: Labels | None = None,
+        *,
+        progress: RoundProgress | None = None,
+    ) -> Self:
+        """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows.
+
+        `progress` is called after every round with its number, from 1, and the structures with a mistake.
+        """
+        tell = progress or _nobody
         self.check_parameters()
         self._check_form(evidence)
         self.forget()
@@ -129,14 +140,14 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         if self.dual:
             if labels is None:
                 raise LearnerError("the dual form learns from a Gram and labels; call fit(gram, labels)")
-            self._fit_dual(gathered, labels)
+            self._fit_dual(gathered, labels, tell)
         else:
             if labels is not None:
                 raise LearnerError("a corpus carries its labels; call fit(corpus)")
-            self._fit_primal(gathered)
+            self._fit_primal(gathered, tell)
         return self
 
-    def _fit_primal(self, corpus: Packable | Packed) -> None:
+    def _fit_primal(self, corpus: Packable | Packed, tell: RoundProgress) -> None:
         packed = training_sequences(corpus, self.unlabeled)
         names, labels = feature_names(packed), label_names(packed)
         n, n_features, n_positions = len(labels), len(names), packed.n_positions
@@ -150,12 +161,13 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
             visits = len(mistakes) * len(packed)
             mistakes.append(primal_round(chains, features, emissions, transitions, decoder, visits))
+            tell(len(mistakes), mistakes[-1])
         visits = int(self.rounds) * len(packed)
         self.emission_ = np.ascontiguousarray(self._mean(weights, lag, visits).T)
         self.transition_ = self._mean(*transitions, visits)
         self.mistakes_, self.feature_names_, self.label_names_ = mistakes, names, labels
 
-    def _fit_dual(self, gram: GramOperator, labels: Labels) -> None:
+    def _fit_dual(self, gram: GramOperator, labels: Labels, tell: RoundProgress) -> None:
         check_square(gram)
         wide_codes, names = encode_labels(gram, labels)
         codes, layout, n = wide_codes.astype(np.int32), gram.layout.rows, len(names)
@@ -180,6 +192,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
                 visits += len(chains.visited)
                 if wrong:
                     _push(gram, block, scale * change, scale, scores, sizes)
+            tell(len(mistakes), mistakes[-1])
         total = int(self.rounds) * int(is_used.sum())
         self.dual_, self.scale_ = self._mean(weights, lag, total), scale
         self.transition_ = self._mean(*transitions, total)
@@ -219,6 +232,10 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
                 f"HiddenMarkovPerceptron(dual={self.dual}) reads {wanted}, but was given {given}; "
                 f"use dual={not self.dual} for {given}"
             )
+
+
+def _nobody(_number: int, _mistakes: int) -> None:
+    """Nobody listens."""
 
 
 def _push(gram: GramOperator, block: int, change: Floats, scale: float, scores: Floats, sizes: Floats) -> None:

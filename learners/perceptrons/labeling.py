@@ -61,6 +61,7 @@ class LabelingPerceptron(SharedPassLearner):
 
     name: ClassVar[str] = "labeling-perceptron"
     summary: ClassVar[str] = "dual perceptron over positions, from a Gram matrix of a labeling kernel"
+    round_measure: ClassVar[str] = "mistakes"
     row_arrays: ClassVar[tuple[str, ...]] = ("alpha_", "average_alpha_")
 
     alpha_: Counts

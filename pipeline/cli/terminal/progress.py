@@ -144,6 +144,10 @@ class Reporter:
             case TrainingStarted(learner=learner, n_problems=n_problems):
                 self._say(f"training {learner}: {n_problems:,} problems (settings x folds)")
                 self._begin(self._job.n_problems).begin(self._job.n_solved)
+            case RoundDone(number=number, mistakes=value, n_rounds=int(n_rounds)):
+                if self._work is None or number == 1:
+                    self._begin(n_rounds)
+                self._step(f"round {number} of at most {n_rounds}: {value:,.6g} {event.what}", number)
             case RoundDone(number=number, mistakes=mistakes):
                 self._step(f"round {number}: {mistakes:,} mistakes in all problems together")
             case ProblemsSolved(n_problems=n_new):
