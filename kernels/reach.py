@@ -20,7 +20,7 @@ from gramline.kernels.positions import PositionKernel
 
 CONTEXT_SHARE = 0.5  # half of what two positions have in common is their own, half their neighbours'
 GRID_SHARES = (0.05, 0.2, 0.5, 0.8)
-LARGEST = 1e6  # of k(x, x) over k_x(x, x): beyond it the longest structures are like nothing but themselves
+LARGEST = 1e3  # of k(x, x) over k_x(x, x): beyond it large structures are like nothing but themselves; measured
 SMALLEST_REACH, LARGEST_REACH = 1e-6, 1e6
 STEPS = 24  # of the bisection: a hundredth of a per cent
 N_RUNS, RUN_POSITIONS, N_LARGEST = 4, 400, 8  # of the sample

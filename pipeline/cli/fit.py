@@ -1,8 +1,8 @@
-"""`gramline fit`: from a stored Gram matrix (or a corpus, for learners that read features) to a model."""
+"""`gramline fit`: from a file with labels, a corpus or a stored Gram matrix to a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +14,16 @@ import click
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
-from gramline.pipeline.cli.job_file.corpus import corpus_of
-from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged, required
+from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, fit_corpus
+from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
+from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
-from gramline.pipeline.cli.terminal.notation import in_bytes, parse_setting
+from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes, size
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.first_fit import fit_telling
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram, report_reads
 from gramline.pipeline.models.model import Model
@@ -30,8 +32,7 @@ from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import (
     DEFAULT_LEARNER,
     TrainingPlan,
-    count_dropped,
-    learner_of,
+    dropped_notes,
     open_training_gram,
     plan_learner,
 )
@@ -40,25 +41,33 @@ FACTORING = "gaussian-process"
 
 HELP = """Train a labeler and save it as a model.
 
-SOURCE is a Gram matrix that `gramline gram build` wrote (with the labels of its corpus), or a corpus for learners
-that read features themselves. The model needs neither of them afterwards. A ranker learns from a Gram matrix over
-candidates, whose corpus has the columns group and score (`gramline corpus candidates` writes them). Training runs in
-this process unless --workers, --cluster or --scheduler asks for Dask.
+SOURCE is a file with labels (what `gramline corpus import` reads), a corpus, or a Gram matrix that `gramline gram
+build` wrote. From a file alone, with no other option, words get spelling features, the recommended kernel and learner
+are taken, a short cross-validation says how good the labels are, and the model knows how to read new text. A ranker
+learns from a Gram matrix over candidates, whose corpus has the columns group and score (`gramline corpus candidates`
+writes them). Training runs in this process unless --workers, --cluster or --scheduler asks for Dask.
 
 \b
 Example:
-  gramline fit train.gram.zarr -o model.zarr --rounds 10 --average
+  gramline fit train.conll
+  gramline fit train.gram.zarr -o model.zarr --learner labeling-perceptron
   gramline fit parses.gram.zarr -o ranker.zarr --learner ranking-perceptron \\
       --candidates parses.parquet"""
 
 
 @click.command(help=HELP)
 @click.argument("source", required=False)
-@table_option("model.path", "-o", "--output", metavar="MODEL", help="Where to write the model.")
 @table_option(
-    "learner.name", "--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT_LEARNER}]; README lists them."
+    "model.path",
+    "-o",
+    "--output",
+    metavar="MODEL",
+    help="Where to write the model [default: NAME.model.zarr for a file].",
 )
-@click.option("--rounds", type=int, help="Passes over the training data [default: 10].")
+@table_option(
+    "learner.name", "--learner", metavar="NAME", help="Which learner [default: the recommended one]; README lists them."
+)
+@click.option("--rounds", type=int, help="Passes over the training data.")
 @table_option(
     "learner.average", "--average/--no-average", default=None, help="Predict with the mean of all weights on the way."
 )
@@ -75,9 +84,13 @@ Example:
     metavar="BYTES",
     help="Of gaussian-process: memory of a factorisation [default: 2GiB]; a larger one is made by tiles on disk.",
 )
+@click.option(
+    "--evaluate/--no-evaluate", "evaluates", default=None, help="Of a file: a short cross-validation [default: yes]."
+)
 @click.option("--plan", "plan_only", is_flag=True, help="Of gaussian-process: only show memory and time.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
 @click.option("--job", "job_path", metavar="FILE", help="TOML file with [gram], [learner] and [model] tables.")
+@kernel_options
 @cluster_options
 @json_option
 def fit(
@@ -86,6 +99,7 @@ def fit(
     extra: tuple[str, ...],
     candidates: tuple[str, ...],
     factor_memory: int | None,
+    evaluates: bool | None,
     plan_only: bool,
     overwrite: bool,
     job_path: str | None,
@@ -93,8 +107,14 @@ def fit(
     as_json: bool,
 ) -> None:
     job = load_job(job_path, given)
-    learner = _learner(job, rounds, extra)
+    wanted = LearnerOptions.of(job, rounds, extra)
+    learner = wanted.named()
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
+    if (path := _file_to_train_on(job, source, learner)) is not None:
+        fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, overwrite, as_json))
+        return
+    _refuse_options_of_files(given, evaluates)
+    learner = learner or wanted.of_name(DEFAULT_LEARNER)
     training = Fitting(job, source, learner, candidates, factor_memory, as_json)
     if plan_only:
         training.say_plan_only()
@@ -113,30 +133,39 @@ def fit(
     if as_json:
         say_json(result)
     else:
-        _say_trained(result)
+        say_trained(result)
 
 
-def _learner(job: JobFile, rounds: int | None, extra: tuple[str, ...]) -> Learner:
-    """The learner that the options and the job file describe together; its values are checked before any work."""
-    listed, given = job.learner, dict(job.given.of("learner"))
-    for text in extra:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--set {text!r} is not of the form key=value")
-        given[key.replace("-", "_")] = parse_setting(value)
-    with job.locating("learner", [*given, *([] if rounds is None else ["rounds", "passes"])]):
-        return learner_of(merged(listed, given, DEFAULT_LEARNER), rounds)
+def _file_to_train_on(job: JobFile, source: str | None, learner: Learner | None) -> str | None:
+    """The path of a file with labels or of a corpus; None where a stored Gram matrix is meant."""
+    reads_features = learner is not None and learner.reads_corpus
+    if source is not None:
+        is_store = "://" in source or Path(source).is_dir() or source.endswith(".zarr")
+        return source if reads_features or not is_store else None
+    if not reads_features and job.gram.path is not None:
+        return None
+    return required(job.corpus.path, "corpus", "the corpus to train on") if reads_features else job.corpus.path
+
+
+def _refuse_options_of_files(given: OptionValues, evaluates: bool | None) -> None:
+    for option, is_given in (("--kernel", bool(given.of("kernel"))), ("--evaluate", evaluates is not None)):
+        if is_given:
+            raise InputError(
+                f"{option} is for files and corpora",
+                advice="a stored Gram matrix has its kernel; `gramline cv` evaluates on it",
+            )
 
 
 def _refuse_options_of_others(
-    learner: Learner, factor_memory: int | None, plan_only: bool, candidates: tuple[str, ...]
+    learner: Learner | None, factor_memory: int | None, plan_only: bool, candidates: tuple[str, ...]
 ) -> None:
     """Options that say something about factorisations or candidates belong to the learners that have them."""
+    name = DEFAULT_LEARNER if learner is None else learner.name
     for option, is_given in (("--factor-memory", factor_memory is not None), ("--plan", plan_only)):
-        if is_given and learner.name != FACTORING:
-            raise InputError(f"{option} is about the factorisations of {FACTORING}; {learner.name} has none")
+        if is_given and name != FACTORING:
+            raise InputError(f"{option} is about the factorisations of {FACTORING}; {name} has none")
     if candidates and not isinstance(learner, RankingLearner):
-        raise InputError(f"--candidates has no effect with {learner.name}, which labels positions; leave it out")
+        raise InputError(f"--candidates has no effect with {name}, which labels positions; leave it out")
 
 
 @dataclass(frozen=True)
@@ -153,10 +182,6 @@ class Fitting:
     def run(self) -> tuple[Model | Ranker, dict[str, Any]]:
         """The model, and what else is to be said of it."""
         learner: Any = self.learner
-        if learner.reads_corpus:
-            corpus = self._corpus()
-            self._note_dropped(corpus.labels)
-            return Model.of(learner.fit(corpus), corpus), {}
         gram = self._gram()
         if not self.as_json:
             say(f"training on {count(gram.shape[0], 'row')} in {count(gram.layout.n_tiles, 'tile')}")
@@ -166,8 +191,9 @@ class Fitting:
             with show_progress(not self.as_json) as listener, report_reads(gram, listener):
                 if isinstance(learner, RankingLearner):
                     return self._ranker(learner, gram)
-                self._note_dropped(gram.labels)
-                model = Model.of(learner.fit(gram, gram.labels), gram.row_corpus, gram.kernel)
+                say_notes(dropped_notes(learner, gram.labels))
+                trained = fit_telling(learner, gram, gram.labels, listener)
+                model = Model.of(trained, gram.row_corpus, gram.kernel)
                 return model, {} if plan is None else {"plan": plan.to_dict()}
 
     def say_plan_only(self) -> None:
@@ -176,15 +202,6 @@ class Fitting:
                 say_json(plan.to_dict())
             elif plan is not None:
                 _say_plan(plan)
-
-    def _corpus(self) -> Corpus:
-        path = required(self.source or self.job.corpus.path, "corpus", "the corpus to train on")
-        if Path(path).is_dir():
-            raise InputError(
-                f"{self.learner.name} reads features, so it trains on a corpus file, but {path} is a folder; give the "
-                "path of a corpus"
-            )
-        return Corpus.load(path) if self.source is not None else corpus_of(self.job, "path")
 
     def _gram(self) -> StoredGram:
         path = required(self.source or self.job.gram.path, "gram", "the Gram matrix to train on")
@@ -214,11 +231,6 @@ class Fitting:
         worth = {} if speed is None else {"times_faster": speed.ratio, "seconds_per_candidate": speed.forest_seconds}
         return ranker, worth
 
-    def _note_dropped(self, labels: Sequence[Sequence[str | None]]) -> None:
-        """Said before it learns."""
-        if dropped := count_dropped(self.learner, labels):
-            say_notes([f"{dropped:,} of {count(len(labels), 'structure')} have an unlabeled position and are left out"])
-
 
 def _say_plan(plan: TrainingPlan) -> None:
     where = "by tiles on disk" if plan.is_tiled else "in memory"
@@ -230,7 +242,7 @@ def _say_plan(plan: TrainingPlan) -> None:
     say(f"{count(plan.n_labels, 'label')}: usually about {duration(plan.seconds)} in all")
 
 
-def _say_trained(result: dict[str, Any]) -> None:
+def say_trained(result: dict[str, Any]) -> None:
     if result["mistakes"]:
         say(f"mistakes per round: {' '.join(map(str, result['mistakes']))}")
     structures, positions = result["support_structures"], result["support_positions"]

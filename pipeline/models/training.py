@@ -122,3 +122,13 @@ def count_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> i
     """How many structures a learner of whole label paths leaves out because a label is missing."""
     drops = isinstance(learner, ChainLabeler) and learner.unlabeled == "drop"
     return sum(None in row for row in labels) if drops else 0
+
+
+def dropped_notes(learner: Learner, labels: Sequence[Sequence[str | None]]) -> list[str]:
+    """What to say before it learns."""
+    n_dropped = count_dropped(learner, labels)
+    return (
+        [f"{n_dropped:,} of {len(labels):,} structures have an unlabeled position and are left out"]
+        if n_dropped
+        else []
+    )

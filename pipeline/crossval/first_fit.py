@@ -1,0 +1,72 @@
+"""From a labeled corpus to a model and how good it is: kernel, Gram matrix, a short cross-validation, training.
+
+What `gramline fit` does with a file. The Gram matrix is made once for the folds and for the training on everything; it
+is held in memory up to the limit of `KernelLabeler`, above that in a store that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gramline.kernels.base import Kernel
+from gramline.learners.estimator import Learner
+from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.quick import QuickScore, quick_score
+from gramline.pipeline.events import Listener, Message, RoundDone, silent
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.models.labeler import DENSE_LIMIT_BYTES
+from gramline.pipeline.models.model import Model
+
+
+@dataclass(frozen=True)
+class FirstFit:
+    """A model trained on everything, and what its like reached on structures it did not see."""
+
+    model: Model
+    score: QuickScore | None  # None where nobody asked, or where there are too few structures
+
+
+def first_fit(
+    corpus: Corpus, learner: Learner, kernel: Kernel | None, *, evaluates: bool = True, listener: Listener = silent
+) -> FirstFit:
+    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix."""
+    with training_evidence(corpus, kernel, listener) as evidence:
+        score = None
+        if evaluates:
+            listener(Message("cross-validating"))
+            score = quick_score(learner, evidence, corpus.labels)
+        fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener)
+        return FirstFit(Model.of(fitted, corpus, kernel), score)
+
+
+def fit_telling(learner: Any, evidence: GramOperator | Corpus, labels: Any, listener: Listener) -> Learner:
+    """Train; after every round the listener hears of it, from learners that have rounds."""
+    given = (evidence,) if isinstance(evidence, Corpus) else (evidence, labels)
+    more = {"progress": _telling(learner, listener)} if learner.round_measure else {}
+    trained: Learner = learner.fit(*given, **more)
+    return trained
+
+
+def _telling(learner: Learner, listener: Listener) -> Callable[[int, float], None]:
+    return lambda number, value: listener(RoundDone(number, value, learner.round_limit or None, learner.round_measure))
+
+
+@contextmanager
+def training_evidence(
+    corpus: Corpus, kernel: Kernel | None, listener: Listener = silent
+) -> Iterator[GramOperator | Corpus]:
+    """What is learned from: the corpus itself without a kernel, else its Gram matrix, in memory or on disk."""
+    if kernel is None:
+        yield corpus
+    elif 8 * corpus.n_positions**2 <= DENSE_LIMIT_BYTES:
+        yield DenseGram.of(kernel, corpus)
+    else:
+        with TemporaryDirectory(prefix="gramline-") as folder:
+            yield build_gram(kernel, corpus, Path(folder) / "training.gram.zarr", progress=listener)

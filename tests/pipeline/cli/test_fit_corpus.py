@@ -1,0 +1,112 @@
+"""`gramline fit` on a file: the pair it takes, what it says of it, and the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gramline.pipeline import Corpus
+from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.models.model import Model
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twenty sentences in columns, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    corpus = generate_saleslog(20, seed=3)
+    lines = [
+        "".join(f"{word} {label}\n" for word, label in zip(words, labels, strict=True))
+        for words, labels in zip(corpus.tokens, corpus.labels, strict=True)
+    ]
+    path = tmp_path / "train.conll"
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+def test_a_file_alone(gramline: Any, train: Path) -> None:
+    answer = gramline("fit", train.name)
+    assert (answer.code, answer.err) == (0, "")
+    said = " ".join(answer.out.split())
+    assert "spelling features with a window of 1" in said
+    assert "kernel position(observation=polynomial(normalized=True, unit=True))" in said
+    assert "learner hidden-markov-perceptron with rounds=20, dual=True" in said
+    assert "right on structures it did not see (3 folds)" in said
+    assert "model written to train.model.zarr" in said
+    assert max(map(len, answer.out.splitlines())) <= 80
+    model = Model.load("train.model.zarr")
+    assert model.kernel is not None
+    assert model.label_names[0] == "O"  # the most frequent one
+
+
+def test_what_programs_read(gramline: Any, train: Path) -> None:
+    result = gramline("fit", train.name, "-o", "m.zarr", "--json").json
+    assert (result["model"], result["learner"]) == ("m.zarr", "hidden-markov-perceptron")
+    scores = result["cross_validation"]
+    assert scores["folds"] == 3
+    assert scores["learned"]["wrong"] < scores["majority"]["wrong"]
+
+
+def test_parameters_change_the_recommended_learner(gramline: Any, train: Path) -> None:
+    options = ("--rounds", "3", "--no-average", "--set", "scale=5", "--no-evaluate", "--json")
+    result = gramline("fit", train.name, *options).json
+    assert result["cross_validation"] is None
+    assert {key: result["params"][key] for key in ("rounds", "average", "scale")} == {
+        "rounds": 3,
+        "average": False,
+        "scale": 5,
+    }
+
+
+def test_another_learner_gets_the_recommended_kernel(gramline: Any, train: Path) -> None:
+    result = gramline("fit", train.name, "--learner", "labeling-perceptron", "--rounds", "2", "--json").json
+    assert (result["learner"], result["kernel"]["name"]) == ("labeling-perceptron", "position")
+
+
+def test_another_kernel(gramline: Any, train: Path) -> None:
+    options = ("--kernel", "sequence-labeling:reach=0.5", "--observation", "linear:normalized=true", "--rounds", "2")
+    result = gramline("fit", train.name, *options, "--json").json
+    assert (result["kernel"]["name"], result["kernel"]["reach"]) == ("sequence-labeling", 0.5)
+
+
+def test_a_learner_on_features_has_no_kernel(gramline: Any, train: Path) -> None:
+    assert gramline("fit", train.name, "--learner", "zscore", "--set", "ridge=0.1", "--json").json["kernel"] is None
+    answer = gramline("fit", train.name, "--learner", "zscore", "--kernel", "position", "-o", "other.zarr")
+    assert (answer.code, answer.error) == (2, "zscore reads features and has no kernel; leave --kernel out")
+
+
+def test_trees_get_their_own_kernel(gramline: Any, train: Path) -> None:
+    generate_saleslog(10, seed=1, kind="trees").save(train.with_name("trees.parquet"))
+    kernel = gramline("fit", "trees.parquet", "--rounds", "2", "--json").json["kernel"]
+    assert kernel["name"] == "tree-labeling"
+    assert kernel["reach"] > 0
+
+
+def test_labels_that_nothing_tells_apart(gramline: Any, train: Path) -> None:
+    Corpus.from_sequences([["x", "x"]] * 6, [["A", "A"], ["A", "B"]] * 3).save(train.with_name("same.parquet"))
+    answer = gramline("fit", "same.parquet")
+    assert answer.code == 0
+    assert "no better than the most frequent one" in " ".join(answer.err.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("train.conll", "-o", "train.conll"), "train.conll is not a model"),
+        (("train.conll", "--set", "rounds=none"), "rounds must be a whole number"),
+        (("train.conll", "--set", "runds=3"), "has no parameter 'runds'; did you mean 'rounds'"),
+        (("train.conll", "--candidates", "x.parquet"), "--candidates has no effect"),
+        (("train.conll", "--plan"), "--plan is about the factorisations of gaussian-process"),
+        (("bare.parquet",), "bare.parquet has no labels to learn from; give a file with labels"),
+        (("nowhere.conll",), "nowhere.conll does not exist"),
+    ],
+)
+def test_what_cannot_be_fitted(gramline: Any, train: Path, options: tuple[str, ...], said: str) -> None:
+    Corpus.from_sequences([["a", "b"]]).save(train.with_name("bare.parquet"))
+    before = sorted(path.name for path in train.parent.iterdir())
+    answer = gramline("fit", *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.error
+    assert sorted(path.name for path in train.parent.iterdir()) == before
