@@ -59,6 +59,11 @@ EXPERIMENTS = {
             ("conll2002_es/esp.train.first300",),
         ),
         Experiment(
+            "defaults",
+            "The path without options and every learner's defaults beside a CRF and the best of a grid",
+            "gramline.pipeline.experiments.defaults:defaults",
+        ),
+        Experiment(
             "scale",
             "A Gram matrix of 100,000 positions on two workers of 1 GB: time, memory and tile reads at four sizes",
             "gramline.pipeline.experiments.scale:scale",
