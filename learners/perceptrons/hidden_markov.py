@@ -97,8 +97,8 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         scale: Annotated[
             float | Literal["auto"],
             NumberOrName(above=0, names=("auto",)),
-            'of the Gram matrix beside transitions, in the dual form; `"auto"` makes its mean diagonal 10 unless it is '
-            "between 5 and 50",
+            'of the Gram matrix beside transitions, in the dual form; `"auto"` makes its mean diagonal 10 unless that '
+            "is between 5 and 50",
         ] = "auto",
         constraints: Constraints = "none",
     ) -> None:

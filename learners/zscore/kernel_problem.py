@@ -52,14 +52,6 @@ class KernelProblem:
         statistics = ChainStatistics(codes[rows].astype(np.int32), starts, len(names))
         return cls(statistics, rows, len(codes), names, statistics.right_hand_sides())
 
-    def spread(self, block: Floats) -> Floats:
-        """`block` with zero rows where the Gram has rows that take no part."""
-        if len(self.rows) == self.n_rows:
-            return block
-        full = np.zeros((self.n_rows, block.shape[1]))
-        full[self.rows] = block
-        return full
-
     def reduced(self, ridge: float, transition_ridge: float, solution: Solution) -> ReducedSolution:
         """With its transitions and scores; G X = n (sides - ridge X) needs no further product."""
         n = self.statistics.n_labels
@@ -74,7 +66,8 @@ class KernelProblem:
         """Where a ridge is so far above the kernel that it leaves nothing of G A, one product gives it for all."""
         if not vague:
             return
-        product = gram.matmul(np.hstack([self.spread(solved.chain.weights) for solved in vague]))[self.rows]
+        weights = np.hstack([solved.chain.weights for solved in vague])
+        product = gram.matmul(spread(weights, self.rows, self.n_rows))[self.rows]
         roots = np.sqrt(np.maximum(gram.diagonal()[self.rows], 0.0))
         n = self.statistics.n_labels
         for solved, scores in zip(vague, np.split(product, len(vague), axis=1), strict=True):
@@ -82,3 +75,12 @@ class KernelProblem:
             # |G_st| <= root_s root_t bounds what was summed up
             summed = (roots @ np.abs(self.sides[:, :n])) @ (roots @ np.abs(solved.chain.weights))
             solved.rounding = ROUNDING * float(summed)
+
+
+def spread(block: Floats, rows: Indices, n_rows: int) -> Floats:
+    """`block` with zero rows where the Gram has rows that take no part."""
+    if len(rows) == n_rows:
+        return block
+    full = np.zeros((n_rows, block.shape[1]))
+    full[rows] = block
+    return full

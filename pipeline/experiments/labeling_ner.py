@@ -106,12 +106,12 @@ def _paper_table(spanish: Spanish, n_folds: int) -> ResultTable:
     run.say(f"the paper's setting, {n_folds} folds")
     methods = {
         "sequence kernel": trial.on_gram(
-            spanish.sequence_gram(0, 1.0, normalized=False), LabelingPerceptron(ROUNDS), nested=False
+            spanish.sequence_gram(0, 1.0, normalized=False), LabelingPerceptron(ROUNDS, average=False), nested=False
         ),
         "sequence kernel, features of window 3": trial.on_gram(
-            spanish.sequence_gram(1, 1.0, normalized=False), LabelingPerceptron(ROUNDS), nested=False
+            spanish.sequence_gram(1, 1.0, normalized=False), LabelingPerceptron(ROUNDS, average=False), nested=False
         ),
-        "HM perceptron, window 3": trial.on_corpus(spanish.windows[1], HiddenMarkovPerceptron(ROUNDS)),
+        "HM perceptron, window 3": trial.on_corpus(spanish.windows[1], HiddenMarkovPerceptron(ROUNDS, average=False)),
     }
     rows: list[Row] = []
     for name, method in methods.items():
@@ -174,8 +174,10 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
     averaged = LabelingPerceptron(ROUNDS, average=True)
     weights, gaps, scales = ((2.0,), (0.5,), (10.0,)) if quick else ((1.0, 2.0), (0.2, 0.5), (5.0, 10.0, 20.0))
     ridges = grid({"ridge": (0.1,) if quick else (0.03, 0.1, 0.3), "transition_ridge": (1e3, 1e4, 1e5)})
-    zscore = KernelZScoreLabeler(tolerance=1e-4, preconditioner="none", unlabeled="drop")
-    chains = HiddenMarkovPerceptron(ROUNDS, average=True, dual=True, unlabeled="drop")
+    zscore = KernelZScoreLabeler(
+        tolerance=1e-4, preconditioner="none", unlabeled="drop", ridge=1e-2, transition_ridge=None
+    )
+    chains = HiddenMarkovPerceptron(ROUNDS, average=True, dual=True, unlabeled="drop", scale=1.0)
     process = GaussianProcessLabeler(
         bound="expected",
         offsets="GPSL2",
@@ -183,6 +185,7 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         rank=20 if quick else 100,
         max_sweeps=3 if quick else 10,
         variance="none",
+        scale=1.0,
     )
 
     methods: dict[str, Callable[[], Method]] = {

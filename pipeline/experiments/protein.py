@@ -51,7 +51,9 @@ class Family:
 
 def families(quick: bool) -> list[Family]:
     averaged = LabelingPerceptron(10, average=True)
-    zscore = KernelZScoreLabeler(tolerance=1e-3, preconditioner="none", unlabeled="drop")
+    zscore = KernelZScoreLabeler(
+        tolerance=1e-3, preconditioner="none", unlabeled="drop", ridge=1e-2, transition_ridge=None
+    )
     close = {"sharpness": (0.15,) if quick else (0.1, 0.15)}
     return [
         Family("sequence kernel", averaged, grid(close | {"c": (2.0,) if quick else (1.5, 2.0, 2.5)})),

@@ -160,7 +160,9 @@ def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
 
 
 def _zscore() -> KernelZScoreLabeler:
-    return KernelZScoreLabeler(ridge=RIDGE, precision="single", tolerance=1e-3, preconditioner="none")
+    return KernelZScoreLabeler(
+        ridge=RIDGE, precision="single", tolerance=1e-3, preconditioner="none", transition_ridge=None
+    )
 
 
 def _warm_up(folder: Path, executor: DaskExecutor) -> None:

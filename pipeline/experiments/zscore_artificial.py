@@ -30,9 +30,9 @@ N_PATHS = 100
 UNKNOWN = "the paper's own numbers for this are not known here, so there is no column of them"
 
 LEARNERS: dict[str, ZScoreLabeler | HiddenMarkovPerceptron] = {
-    "Z-score": ZScoreLabeler(RIDGE),
-    "Z-score, Hamming": ZScoreLabeler(RIDGE, loss="hamming"),
-    "HM perceptron": HiddenMarkovPerceptron(10),
+    "Z-score": ZScoreLabeler(RIDGE, transition_ridge=None),
+    "Z-score, Hamming": ZScoreLabeler(RIDGE, loss="hamming", transition_ridge=None),
+    "HM perceptron": HiddenMarkovPerceptron(10, average=False),
     "HM perceptron, averaged": HiddenMarkovPerceptron(10, average=True),
 }
 
@@ -110,7 +110,10 @@ def _table(run: Run) -> ResultTable:
 def _exact_and_sampled(train: Packed, test: Packed) -> list[float]:
     """Errors, distance of the weights, ratio of the Z values, and seconds of both."""
     models, seconds = [], []
-    for learner in (ZScoreLabeler(RIDGE), ZScoreLabeler(RIDGE, moments="sampled", n_paths=N_PATHS)):
+    for learner in (
+        ZScoreLabeler(RIDGE, transition_ridge=None),
+        ZScoreLabeler(RIDGE, moments="sampled", n_paths=N_PATHS, transition_ridge=None),
+    ):
         begin = process_time()
         models.append(learner.fit(train))
         seconds.append(process_time() - begin)

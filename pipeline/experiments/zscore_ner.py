@@ -134,7 +134,9 @@ def _majority(train: Packed, test: Packed) -> list[list[str]]:
 
 
 SEQUENCE_KERNEL = SequenceLabeling(c=2.0, observation=Polynomial(2, normalized=True))
-KERNEL_LEARNER = KernelZScoreLabeler(tolerance=1e-4, preconditioner="none", unlabeled="drop")
+KERNEL_LEARNER = KernelZScoreLabeler(
+    tolerance=1e-4, preconditioner="none", unlabeled="drop", ridge=1e-2, transition_ridge=None
+)
 METHODS: dict[str, Callable[[Entities], Method | None]] = {
     "most frequent label": lambda entities: entities.trial.predicted(entities.corpus, _majority),
     "Z-score, one ridge": lambda entities: entities.explicit("none", (None,)),
@@ -142,7 +144,7 @@ METHODS: dict[str, Callable[[Entities], Method | None]] = {
     "Z-score, Hamming": lambda entities: entities.explicit("hamming", (None, *TRANSITION_RIDGES)),
     "kernel Z-score, Polynomial(2)": lambda entities: entities.kernelized(between_positions),
     "kernel Z-score, marginalized": lambda entities: entities.kernelized(SEQUENCE_KERNEL.gram),
-    "HM perceptron": lambda entities: entities.perceptron(),
+    "HM perceptron": lambda entities: entities.perceptron(average=False),
     "HM perceptron, averaged": lambda entities: entities.perceptron(average=True),
     "CRF (python-crfsuite)": lambda entities: (
         entities.trial.predicted(entities.corpus, crf_predictions) if has_crf() else None

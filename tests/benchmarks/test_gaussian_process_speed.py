@@ -53,7 +53,7 @@ def cholesky_seconds(n_rows: int) -> float:
 
 def test_the_benchmark_problem_is_learned() -> None:
     gram, labels = problem(12, 8)
-    model = GaussianProcessLabeler(max_sweeps=10).fit(gram, labels)
+    model = GaussianProcessLabeler(max_sweeps=10, bound="jensen", scale=1.0).fit(gram, labels)
     pairs = [
         (a, b)
         for known, found in zip(labels, model.predict(gram), strict=True)
@@ -72,7 +72,7 @@ def held_out(n_sentences: int, length: int, n_folds: int) -> tuple[np.ndarray, n
         test = np.arange(n_sentences) % n_folds == fold
         there = np.repeat(test, length)
         lengths = np.full(n_sentences, length)
-        model = GaussianProcessLabeler(offsets="GPSL2", tolerance=1e-4).fit(
+        model = GaussianProcessLabeler(offsets="GPSL2", tolerance=1e-4, bound="jensen", scale=1.0).fit(
             DenseGram(matrix[np.ix_(~there, ~there)], lengths[~test]), [labels[k] for k in np.flatnonzero(~test)]
         )
         cross = DenseGram(
@@ -109,10 +109,10 @@ def test_calibration_on_held_out_folds() -> None:
 @pytest.mark.parametrize("offsets", ["GPSL1", "GPSL2", "GPSL4"])
 def test_fit_time_in_cholesky_factorisations(offsets: str, bound: Literal["jensen", "expected"]) -> None:
     gram, labels = problem(100, 20)
-    GaussianProcessLabeler(bound=bound, max_sweeps=1).fit(*problem(4, 5))  # compile
+    GaussianProcessLabeler(bound=bound, max_sweeps=1, scale=1.0).fit(*problem(4, 5))  # compile
     with threadpool_limits(limits=1):
         start = perf_counter()
-        model = GaussianProcessLabeler(offsets=offsets, bound=bound).fit(gram, labels)
+        model = GaussianProcessLabeler(offsets=offsets, bound=bound, scale=1.0).fit(gram, labels)
         seconds = perf_counter() - start
         ratio = seconds / (len(LABELS) * cholesky_seconds(gram.shape[0]))
     print(  # noqa: T201

@@ -147,7 +147,7 @@ def forget_peak() -> int:
 def train(path: str) -> tuple[int, int]:
     """Mistakes of one round of training from the store, and the tiles it read."""
     gram = StoredGram.open(path)
-    learner = LabelingPerceptron(rounds=1).fit(gram, gram.labels)
+    learner = LabelingPerceptron(rounds=1, average=False).fit(gram, gram.labels)
     return learner.mistakes_[0], gram.tile_reads
 
 
@@ -190,7 +190,7 @@ def build_and_train(client: Any, corpus: Corpus, path: Path, **choices: Any) -> 
 def warm_up() -> None:
     """Load and compile what a worker needs, so that its memory is that of a worker at rest."""
     gram = build_gram(KERNEL, log_corpus(64), f"memory://warm-{os.getpid()}")
-    LabelingPerceptron(rounds=1).fit(gram, gram.labels)
+    LabelingPerceptron(rounds=1, average=False).fit(gram, gram.labels)
 
 
 def plan_store_peak(gram: StoredGram) -> int:

@@ -113,16 +113,20 @@ def streamed_fit(
     """A fit of a few iterations, and the tiles it read per product."""
     before = gram.tile_reads
     labels = random_labels(n_blocks * block_rows, block_rows // 16)
-    model = KernelZScoreLabeler(0.02, tolerance=1e-5, precision=precision).fit(gram, labels)
+    model = KernelZScoreLabeler(0.02, tolerance=1e-5, precision=precision, transition_ridge=None).fit(gram, labels)
     return model, (gram.tile_reads - before) // (model.iterations_ + 1)
 
 
 def test_everything_that_is_timed_computes(tmp_path: Path) -> None:
     X, y = windows(20, 1)
     corpus = Corpus.from_sequences(X, y)
-    for learner in (ZScoreLabeler(), ZScoreLabeler(solver="cg"), HiddenMarkovPerceptron()):
+    for learner in (
+        ZScoreLabeler(ridge=1e-3, transition_ridge=None),
+        ZScoreLabeler(solver="cg", ridge=1e-3, transition_ridge=None),
+        HiddenMarkovPerceptron(average=False),
+    ):
         assert len(learner.fit(corpus).predict(corpus)) == 20
-    model = KernelZScoreLabeler(RIDGES).fit(smooth_gram(200), random_labels(200, 10))
+    model = KernelZScoreLabeler(RIDGES, transition_ridge=None).fit(smooth_gram(200), random_labels(200, 10))
     assert {single.status_ for single in model.path_} == {"converged"}
     gram, full = random_store(tmp_path, 3, 32, with_memmap=True)
     streamed, reads = streamed_fit(gram, 3, 32)
@@ -143,10 +147,10 @@ def test_training_time_against_a_crf(capsys: pytest.CaptureFixture[str], tmp_pat
         lines.append(f"{name}: {packed.n_positions} positions, {len(packed.vocabulary.features)} features")
         X, y = named_features(packed), named_labels(packed)
         taken: dict[str, list[float]] = {}
-        ZScoreLabeler(ridge=0.1).fit(packed)
+        ZScoreLabeler(ridge=0.1, transition_ridge=None).fit(packed)
         for _ in range(3):
-            for ridge in (ZScoreLabeler().ridge, 0.1):
-                fit = ZScoreLabeler(ridge=ridge).fit
+            for ridge in (ZScoreLabeler(ridge=1e-3, transition_ridge=None).ridge, 0.1):
+                fit = ZScoreLabeler(ridge=ridge, transition_ridge=None).fit
                 taken.setdefault(f"ridge {ridge:g}", []).append(seconds(fit, packed, times=1, clock=process_time))
             if has_crf():
                 crf = seconds(train_crf, X, y, tmp_path / "crf", times=1, clock=process_time)
@@ -166,10 +170,14 @@ def test_training_time_of_the_variants(capsys: pytest.CaptureFixture[str]) -> No
     for name, packed in feature_sets().items():
         lines.append(f"{name}: {packed.n_positions} positions, {len(packed.vocabulary.features)} features")
         for learner in (
-            ZScoreLabeler(ridge=1e-3),
-            ZScoreLabeler(ridge=1.0),
-            ZScoreLabeler(loss="hamming"),
-            *([ZScoreLabeler(ridge=1.0, moments="sampled", n_paths=100)] if len(lines) == 1 else []),
+            ZScoreLabeler(ridge=1e-3, transition_ridge=None),
+            ZScoreLabeler(ridge=1.0, transition_ridge=None),
+            ZScoreLabeler(loss="hamming", ridge=1e-3, transition_ridge=None),
+            *(
+                [ZScoreLabeler(ridge=1.0, moments="sampled", n_paths=100, transition_ridge=None)]
+                if len(lines) == 1
+                else []
+            ),
             HiddenMarkovPerceptron(10, average=True),
         ):
             learner.fit(packed.structures(0, 10))  # compiles
@@ -191,8 +199,12 @@ def feature_sets() -> dict[str, Any]:
 def test_eight_ridges_for_little_more_than_one(capsys: pytest.CaptureFixture[str]) -> None:
     gram, labels = smooth_gram(6000), random_labels(6000, 10)
     with one_blas_thread():  # and processor time, so that a busy machine does not disturb the ratio
-        one = seconds(KernelZScoreLabeler(RIDGES[0], tolerance=1e-6).fit, gram, labels, clock=process_time)
-        eight = seconds(KernelZScoreLabeler(RIDGES, tolerance=1e-6).fit, gram, labels, clock=process_time)
+        one = seconds(
+            KernelZScoreLabeler(RIDGES[0], tolerance=1e-6, transition_ridge=None).fit, gram, labels, clock=process_time
+        )
+        eight = seconds(
+            KernelZScoreLabeler(RIDGES, tolerance=1e-6, transition_ridge=None).fit, gram, labels, clock=process_time
+        )
     show(capsys, f"one ridge {one:.2f} s, eight {eight:.2f} s: {eight / one:.2f} times")
     assert eight <= RIDGE_PRICE * one
 

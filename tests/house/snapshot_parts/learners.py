@@ -27,53 +27,68 @@ FITTED = ("alpha_", "average_alpha_", "emission_", "transition_", "dual_", "elbo
 FITTED += ("mistakes_", "z_", "elbo_", "weights_", "average_weights_", "updates_", "counts_")
 PLAIN = SequenceLabeling(c=0.6, observation=Linear(normalized=True))
 ON_GRAM = {
-    "perceptron": LabelingPerceptron(rounds=4),
+    "perceptron": LabelingPerceptron(rounds=4, average=False),
     "perceptron averaged": LabelingPerceptron(rounds=4, average=True),
-    "perceptron to the end": LabelingPerceptron(rounds=12, early_stop=False),
-    "hidden Markov dual": HiddenMarkovPerceptron(rounds=4, dual=True),
-    "hidden Markov dual averaged": HiddenMarkovPerceptron(rounds=4, dual=True, average=True),
-    "kernel Z-score": KernelZScoreLabeler(),
+    "perceptron to the end": LabelingPerceptron(rounds=12, early_stop=False, average=False),
+    "hidden Markov dual": HiddenMarkovPerceptron(rounds=4, dual=True, average=False, scale=1.0),
+    "hidden Markov dual averaged": HiddenMarkovPerceptron(rounds=4, dual=True, average=True, scale=1.0),
+    "kernel Z-score": KernelZScoreLabeler(ridge=1e-2, transition_ridge=None),
     "kernel Z-score ridges": KernelZScoreLabeler(ridge=[0.1, 1.0, 10.0], transition_ridge=5.0),
-    "kernel Z-score hamming": KernelZScoreLabeler(ridge=0.5, loss="hamming"),
-    "kernel Z-score nystrom": KernelZScoreLabeler(ridge=0.5, preconditioner="nystrom", width=8),
-    "kernel Z-score bare": KernelZScoreLabeler(ridge=0.5, preconditioner="none", max_iterations=900),
-    "kernel Z-score single": KernelZScoreLabeler(ridge=0.5, precision="single", tolerance=1e-4),
-    "Gaussian process": GaussianProcessLabeler(),
-    "Gaussian process GPSL1": GaussianProcessLabeler(offsets="GPSL1", max_sweeps=10),
-    "Gaussian process GPSL2": GaussianProcessLabeler(offsets="GPSL2", max_sweeps=10),
-    "Gaussian process GPSL4": GaussianProcessLabeler(offsets="GPSL4", max_sweeps=10),
-    "Gaussian process expected": GaussianProcessLabeler(bound="expected", max_sweeps=10),
-    "Gaussian process viterbi": GaussianProcessLabeler(offsets=(-1,), decoding="viterbi"),
-    "Gaussian process scale": GaussianProcessLabeler(scale=3.0, jitter=0.01, max_sweeps=10),
-    "Gaussian process shared scale": GaussianProcessLabeler(learn_scale="shared", max_sweeps=6),
-    "Gaussian process scales": GaussianProcessLabeler(learn_scale="per_label", max_sweeps=6),
-    "Gaussian process missing": GaussianProcessLabeler(missing=0.4, seed=3, max_sweeps=10),
-    "Gaussian process nystrom": GaussianProcessLabeler(approximation="nystrom", rank=12, max_sweeps=10),
-    "Gaussian process exact variance": GaussianProcessLabeler(variance="exact", max_sweeps=10),
-    "Gaussian process no variance": GaussianProcessLabeler(variance="none", max_sweeps=10, max_refinements=20),
+    "kernel Z-score hamming": KernelZScoreLabeler(ridge=0.5, loss="hamming", transition_ridge=None),
+    "kernel Z-score nystrom": KernelZScoreLabeler(ridge=0.5, preconditioner="nystrom", width=8, transition_ridge=None),
+    "kernel Z-score bare": KernelZScoreLabeler(
+        ridge=0.5, preconditioner="none", max_iterations=900, transition_ridge=None
+    ),
+    "kernel Z-score single": KernelZScoreLabeler(ridge=0.5, precision="single", tolerance=1e-4, transition_ridge=None),
+    "Gaussian process": GaussianProcessLabeler(bound="jensen", scale=1.0),
+    "Gaussian process GPSL1": GaussianProcessLabeler(offsets="GPSL1", max_sweeps=10, bound="jensen", scale=1.0),
+    "Gaussian process GPSL2": GaussianProcessLabeler(offsets="GPSL2", max_sweeps=10, bound="jensen", scale=1.0),
+    "Gaussian process GPSL4": GaussianProcessLabeler(offsets="GPSL4", max_sweeps=10, bound="jensen", scale=1.0),
+    "Gaussian process expected": GaussianProcessLabeler(bound="expected", max_sweeps=10, scale=1.0),
+    "Gaussian process viterbi": GaussianProcessLabeler(offsets=(-1,), decoding="viterbi", bound="jensen", scale=1.0),
+    "Gaussian process scale": GaussianProcessLabeler(scale=3.0, jitter=0.01, max_sweeps=10, bound="jensen"),
+    "Gaussian process shared scale": GaussianProcessLabeler(
+        learn_scale="shared", max_sweeps=6, bound="jensen", scale=1.0
+    ),
+    "Gaussian process scales": GaussianProcessLabeler(learn_scale="per_label", max_sweeps=6, bound="jensen", scale=1.0),
+    "Gaussian process missing": GaussianProcessLabeler(missing=0.4, seed=3, max_sweeps=10, bound="jensen", scale=1.0),
+    "Gaussian process nystrom": GaussianProcessLabeler(
+        approximation="nystrom", rank=12, max_sweeps=10, bound="jensen", scale=1.0
+    ),
+    "Gaussian process exact variance": GaussianProcessLabeler(
+        variance="exact", max_sweeps=10, bound="jensen", scale=1.0
+    ),
+    "Gaussian process no variance": GaussianProcessLabeler(
+        variance="none", max_sweeps=10, max_refinements=20, bound="jensen", scale=1.0
+    ),
 }
 ON_CORPUS = {
-    "hidden Markov": HiddenMarkovPerceptron(rounds=4),
+    "hidden Markov": HiddenMarkovPerceptron(rounds=4, average=False),
     "hidden Markov averaged": HiddenMarkovPerceptron(rounds=4, average=True),
-    "Z-score": ZScoreLabeler(),
+    "Z-score": ZScoreLabeler(ridge=1e-3, transition_ridge=None),
     "Z-score ridges": ZScoreLabeler(ridge=0.1, transition_ridge=100.0),
-    "Z-score hamming": ZScoreLabeler(ridge=0.1, loss="hamming"),
-    "Z-score direct": ZScoreLabeler(ridge=0.1, solver="direct"),
-    "Z-score cg": ZScoreLabeler(ridge=0.1, solver="cg", tolerance=1e-10),
-    "Z-score dynamic": ZScoreLabeler(ridge=0.1, moments="dynamic"),
-    "Z-score dynamic hamming": ZScoreLabeler(ridge=0.1, moments="dynamic", loss="hamming"),
-    "Z-score sampled": ZScoreLabeler(ridge=0.1, moments="sampled", n_paths=30, seed=4),
-    "Z-score sampled hamming": ZScoreLabeler(ridge=0.1, moments="sampled", n_paths=30, loss="hamming"),
-    "Z-score constraints": ZScoreLabeler(ridge=10.0, constraints="iterative"),
+    "Z-score hamming": ZScoreLabeler(ridge=0.1, loss="hamming", transition_ridge=None),
+    "Z-score direct": ZScoreLabeler(ridge=0.1, solver="direct", transition_ridge=None),
+    "Z-score cg": ZScoreLabeler(ridge=0.1, solver="cg", tolerance=1e-10, transition_ridge=None),
+    "Z-score dynamic": ZScoreLabeler(ridge=0.1, moments="dynamic", transition_ridge=None),
+    "Z-score dynamic hamming": ZScoreLabeler(ridge=0.1, moments="dynamic", loss="hamming", transition_ridge=None),
+    "Z-score sampled": ZScoreLabeler(ridge=0.1, moments="sampled", n_paths=30, seed=4, transition_ridge=None),
+    "Z-score sampled hamming": ZScoreLabeler(
+        ridge=0.1, moments="sampled", n_paths=30, loss="hamming", transition_ridge=None
+    ),
+    "Z-score constraints": ZScoreLabeler(ridge=10.0, constraints="iterative", transition_ridge=None),
 }
 PLACES = {"Z-score constraints": "sequences-spelled"}  # the labels must be separable
 UNLABELED = {
-    "perceptron": (PLAIN, LabelingPerceptron(rounds=4)),
-    "Gaussian process": (PLAIN, GaussianProcessLabeler(max_sweeps=10)),
-    "kernel Z-score": (PLAIN, KernelZScoreLabeler(ridge=0.5, unlabeled="drop")),
-    "hidden Markov dual": (PLAIN, HiddenMarkovPerceptron(rounds=4, dual=True, unlabeled="drop")),
-    "hidden Markov": (None, HiddenMarkovPerceptron(rounds=4, unlabeled="drop")),
-    "Z-score": (None, ZScoreLabeler(ridge=0.1, unlabeled="drop")),
+    "perceptron": (PLAIN, LabelingPerceptron(rounds=4, average=False)),
+    "Gaussian process": (PLAIN, GaussianProcessLabeler(max_sweeps=10, bound="jensen", scale=1.0)),
+    "kernel Z-score": (PLAIN, KernelZScoreLabeler(ridge=0.5, unlabeled="drop", transition_ridge=None)),
+    "hidden Markov dual": (
+        PLAIN,
+        HiddenMarkovPerceptron(rounds=4, dual=True, unlabeled="drop", average=False, scale=1.0),
+    ),
+    "hidden Markov": (None, HiddenMarkovPerceptron(rounds=4, unlabeled="drop", average=False)),
+    "Z-score": (None, ZScoreLabeler(ridge=0.1, unlabeled="drop", transition_ridge=None)),
 }
 RANKERS = {
     "voted": RankingPerceptron(passes=2),
@@ -121,7 +136,9 @@ def record_learners(record: Record) -> None:
         fitted = deepcopy(learner).fit(gram, corpus(place).labels)
         record_fitted(record, name, fitted)
         record_predictions(record, name, fitted, DenseGram.of(kernel, corpus(place), corpus(f"{place}-new")))
-    for number, one in enumerate(KernelZScoreLabeler(ridge=[0.1, 1.0]).fit(stored, train.labels).path_):
+    for number, one in enumerate(
+        KernelZScoreLabeler(ridge=[0.1, 1.0], transition_ridge=None).fit(stored, train.labels).path_
+    ):
         record.numbers("learners", f"kernel Z-score: ridge {number} of a path", one.dual_)
     for name, learner in ON_CORPUS.items():
         place = PLACES.get(name, "letters")
@@ -159,7 +176,7 @@ def record_labelers(record: Record) -> None:
     """KernelLabeler: from lists, saved and loaded again, in blocks."""
     words = [["time", "flies"], ["fruit", "flies", "like", "bananas"], ["time", "flies", "like", "fruit"]]
     labels = [["N", "V"], ["N", "N", "V", "N"], ["N", "V", "P", None]]
-    labeler = KernelLabeler(SequenceLabeling(c=0.8), LabelingPerceptron(rounds=5)).fit(words, labels)
+    labeler = KernelLabeler(SequenceLabeling(c=0.8), LabelingPerceptron(rounds=5, average=False)).fit(words, labels)
     record.document(
         "labelers", "lists", [labeler.predict([["fruit", "flies"], ["like"]]), labeler.score(words[:2], labels[:2])]
     )
@@ -178,12 +195,32 @@ def record_crossval(record: Record) -> None:
     train = corpus("letters")
     gram = DenseGram.of(PLAIN, train)
     cases: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-        "perceptron": (LabelingPerceptron(), gram, {"settings": {"rounds": [1, 3], "average": [True, False]}}),
-        "hidden Markov": (HiddenMarkovPerceptron(rounds=3), train, {"seed": 3}),
-        "kernel Z-score": (KernelZScoreLabeler(), gram, {"settings": {"ridge": [0.1, 1.0]}, "seed": 2}),
-        "Z-score": (ZScoreLabeler(), train, {"settings": [{"ridge": 0.1}, {"loss": "hamming"}], "seed": 2}),
-        "Gaussian process": (GaussianProcessLabeler(max_sweeps=5), gram, {"settings": {"missing": [0.0, 0.3]}}),
-        "own folds": (LabelingPerceptron(rounds=2), gram, {"folds": [[0, 1, 5], [2, 3, 15]], "dummy": None}),
+        "perceptron": (
+            LabelingPerceptron(average=False),
+            gram,
+            {"settings": {"rounds": [1, 3], "average": [True, False]}},
+        ),
+        "hidden Markov": (HiddenMarkovPerceptron(rounds=3, average=False), train, {"seed": 3}),
+        "kernel Z-score": (
+            KernelZScoreLabeler(ridge=1e-2, transition_ridge=None),
+            gram,
+            {"settings": {"ridge": [0.1, 1.0]}, "seed": 2},
+        ),
+        "Z-score": (
+            ZScoreLabeler(ridge=1e-3, transition_ridge=None),
+            train,
+            {"settings": [{"ridge": 0.1}, {"loss": "hamming"}], "seed": 2},
+        ),
+        "Gaussian process": (
+            GaussianProcessLabeler(max_sweeps=5, bound="jensen", scale=1.0),
+            gram,
+            {"settings": {"missing": [0.0, 0.3]}},
+        ),
+        "own folds": (
+            LabelingPerceptron(rounds=2, average=False),
+            gram,
+            {"folds": [[0, 1, 5], [2, 3, 15]], "dummy": None},
+        ),
     }
     for name, (learner, evidence, options) in cases.items():
         found = cross_validate(learner, evidence, train.labels, **({"folds": 3} | options))

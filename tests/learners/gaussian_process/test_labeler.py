@@ -43,9 +43,9 @@ def gram_of(matrix: np.ndarray, **more: Any) -> DenseGram:
 
 
 def fit(codes: np.ndarray = CODES, matrix: np.ndarray = GRAM, **params: Any) -> GaussianProcessLabeler:
-    return GaussianProcessLabeler(**({"bound": "jensen", "tolerance": 1e-13, "max_sweeps": 200} | params)).fit(
-        gram_of(matrix), labels_of(codes)
-    )
+    return GaussianProcessLabeler(
+        **({"bound": "jensen", "scale": 1.0, "tolerance": 1e-13, "max_sweeps": 200} | params)
+    ).fit(gram_of(matrix), labels_of(codes))
 
 
 def explicit(model: GaussianProcessLabeler, codes: np.ndarray, kernels: list[np.ndarray], offsets: Any) -> Any:
@@ -267,7 +267,9 @@ def test_a_learned_scale_has_no_slope_left(start: float) -> None:
 def test_a_learned_scale_does_not_hang_on_the_unit_of_the_gram(kind: Any, unit: float) -> None:
     table = np.random.default_rng(2).dirichlet(np.ones(3), N)
     one, other = (
-        GaussianProcessLabeler(learn_scale=kind).fit(gram_of(factor * GRAM, row_prior=table), labels_of(BY_PLACE))
+        GaussianProcessLabeler(learn_scale=kind, bound="jensen", scale=1.0).fit(
+            gram_of(factor * GRAM, row_prior=table), labels_of(BY_PLACE)
+        )
         for factor in (1.0, unit)
     )
     assert other.converged_
@@ -301,6 +303,11 @@ def test_a_scale_that_makes_things_worse_is_taken_back() -> None:
 
 def test_kernel_values_that_float64_cannot_square_are_refused() -> None:
     with pytest.raises(LearnerError, match=r"the diagonal of the Gram matrix reaches 2e\+160.*a scale") as caught:
-        GaussianProcessLabeler(scale=1e160).fit(gram_of(GRAM), labels_of(CODES))
+        GaussianProcessLabeler(scale=1e160, bound="jensen").fit(gram_of(GRAM), labels_of(CODES))
     assert caught.value.key == "scale"
-    assert GaussianProcessLabeler(max_sweeps=1).fit(gram_of(1e90 * GRAM), labels_of(CODES)).sweeps_ == 1
+    assert (
+        GaussianProcessLabeler(max_sweeps=1, bound="jensen", scale=1.0)
+        .fit(gram_of(1e90 * GRAM), labels_of(CODES))
+        .sweeps_
+        == 1
+    )

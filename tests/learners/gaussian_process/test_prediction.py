@@ -40,7 +40,7 @@ NEW = DenseGram(CROSS, LENGTHS, NEW_LENGTHS, col_diagonal=np.full(M, 3.0), block
 
 
 def fit(**params: Any) -> GaussianProcessLabeler:
-    return GaussianProcessLabeler(**params).fit(TRAIN, LABELS)
+    return GaussianProcessLabeler(**({"bound": "jensen", "scale": 1.0} | params)).fit(TRAIN, LABELS)
 
 
 def refined(base: np.ndarray, table: np.ndarray, offsets: tuple[int, ...], lengths: np.ndarray, cap: int) -> Refinement:
@@ -175,7 +175,7 @@ def test_a_second_fit_forgets_the_first() -> None:
 )
 def test_a_state_predicts_like_the_learner(params: dict[str, Any]) -> None:
     missing = [[None, *labels[1:]] for labels in LABELS]
-    model = GaussianProcessLabeler(**params).fit(TRAIN, missing)
+    model = GaussianProcessLabeler(**params, bound="jensen", scale=1.0).fit(TRAIN, missing)
     again = GaussianProcessLabeler.from_state(*model.to_state())
     assert again.get_params() == model.get_params()
     assert (again.predict_proba(NEW) == model.predict_proba(NEW)).all()
@@ -200,7 +200,7 @@ def test_clones_are_unfitted() -> None:
 def test_label_kernels_are_checked() -> None:
     coupled = DenseGram(GRAM, LENGTHS, label_names="ABC", label_kernel=np.eye(3) + 0.1)
     with pytest.raises(LearnerError, match="needs a diagonal label kernel; leave label_kernel out"):
-        GaussianProcessLabeler().fit(coupled, LABELS)
+        GaussianProcessLabeler(bound="jensen", scale=1.0).fit(coupled, LABELS)
 
 
 @pytest.mark.parametrize(
@@ -236,10 +236,13 @@ def test_an_offset_beyond_every_structure_changes_nothing(offset: int) -> None:
 
 def test_a_gram_of_zeros_has_a_low_rank_of_none() -> None:
     nothing = DenseGram(np.zeros((N, N)), LENGTHS)
-    low = GaussianProcessLabeler(approximation="nystrom", rank=3).fit(nothing, LABELS)
+    low = GaussianProcessLabeler(approximation="nystrom", rank=3, bound="jensen", scale=1.0).fit(nothing, LABELS)
     assert low.approximation_report_["rank"] == 0
     assert low.approximation_report_["trace_residual"] == low.approximation_report_["kernel_error"] == 0
-    assert_close(low.predict_proba(nothing), GaussianProcessLabeler().fit(nothing, LABELS).predict_proba(nothing))
+    assert_close(
+        low.predict_proba(nothing),
+        GaussianProcessLabeler(bound="jensen", scale=1.0).fit(nothing, LABELS).predict_proba(nothing),
+    )
 
 
 @pytest.mark.parametrize("strength", [1.0, 30.0])
@@ -249,14 +252,16 @@ def test_a_gram_that_is_not_positive_semidefinite_says_what_would_do(low: dict[s
     bad = strength * (GRAM - 40.0 * np.outer(direction, direction))
     lowest = np.linalg.eigvalsh(bad)[0]
     with pytest.raises(NotPositiveDefiniteError) as caught:
-        GaussianProcessLabeler(**low).fit(DenseGram(bad, LENGTHS), LABELS)
+        GaussianProcessLabeler(**low, bound="jensen", scale=1.0).fit(DenseGram(bad, LENGTHS), LABELS)
     jitter = caught.value.jitter
     assert jitter is not None
     assert -lowest <= jitter <= -1.3 * lowest
     assert caught.value.pivot < 0
     assert caught.value.advice.startswith(f"jitter={jitter:.2g} would do")
     assert ("a scale below" in caught.value.advice) == (not low)
-    mended = GaussianProcessLabeler(jitter=jitter, **low).fit(DenseGram(bad, LENGTHS), LABELS)
+    mended = GaussianProcessLabeler(jitter=jitter, **low, bound="jensen", scale=1.0).fit(
+        DenseGram(bad, LENGTHS), LABELS
+    )
     assert np.isfinite(mended.elbo_trace_).all()
     assert mended.elbo_ > mended.elbo_trace_[0]
 
@@ -267,7 +272,7 @@ def test_a_diagonal_of_zero_beside_other_entries_is_refused_at_a_low_rank(others
     bad = others * np.eye(N)
     bad[[3, 11], [3, 11]] = 0.0
     bad[3, 11] = bad[11, 3] = -1.5
-    low = GaussianProcessLabeler(approximation="nystrom", rank=4)
+    low = GaussianProcessLabeler(approximation="nystrom", rank=4, bound="jensen", scale=1.0)
     with pytest.raises(NotPositiveDefiniteError) as caught:
         low.fit(DenseGram(bad, LENGTHS), LABELS)
     assert (caught.value.row, caught.value.pivot) == (11, pytest.approx(-1.5))
@@ -285,7 +290,9 @@ def test_what_a_low_rank_only_finds_when_it_is_compared_is_refused_in_the_same_w
         match=r"^the Gram matrix is not positive semidefinite: pivot -\S+ at row 17, smallest eigenvalue about -32; "
         r"jitter=35 would do$",
     ) as caught:
-        GaussianProcessLabeler(approximation="nystrom", rank=3).fit(DenseGram(bad, LENGTHS), labels)
+        GaussianProcessLabeler(approximation="nystrom", rank=3, bound="jensen", scale=1.0).fit(
+            DenseGram(bad, LENGTHS), labels
+        )
     assert (caught.value.row, caught.value.jitter) == (17, 35)
 
 
@@ -296,7 +303,7 @@ def test_the_row_of_a_bad_pivot_is_that_of_the_gram(others: float, strength: flo
     bad[11, 11] = -strength
     labels = [[None, *row[1:]] for row in LABELS]
     with pytest.raises(NotPositiveDefiniteError) as caught:
-        GaussianProcessLabeler().fit(DenseGram(bad, LENGTHS), labels)
+        GaussianProcessLabeler(bound="jensen", scale=1.0).fit(DenseGram(bad, LENGTHS), labels)
     assert caught.value.row == 11
 
 

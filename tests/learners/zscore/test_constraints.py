@@ -91,10 +91,10 @@ def test_the_optimum_under_all_label_paths(lengths, n_features, n_labels, ridges
 def test_the_training_set_is_labelled_right_where_the_plain_score_fails(margin):
     packed, _ = separable([6] * 12, 4, 3, seed=2)
     gold = [[f"L{code}" for code in packed.labels[a:b]] for a, b in pairwise(packed.starts.tolist())]
-    plain = ZScoreLabeler().fit(packed)
+    plain = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed)
     wrong = sum(path != right for path, right in zip(plain.predict(packed), gold, strict=True))
     assert wrong > 0
-    model = ZScoreLabeler(constraints="iterative", margin=margin).fit(packed)
+    model = ZScoreLabeler(constraints="iterative", margin=margin, ridge=1e-3, transition_ridge=None).fit(packed)
     assert model.predict(packed) == gold
     assert model.mistakes_[0] == wrong
     assert model.mistakes_[-1] == 0
@@ -119,18 +119,18 @@ def test_repeated_positions_are_one(monkeypatch):
     labels, _ = viterbi(rows @ random.normal(size=(3, 2)), np.zeros((2, 2)), np.array([0, 20, 40]))
     packed = packed_from(rows, [20, 20], labels, 2)
     monkeypatch.setattr(path_program, "LARGEST", 3)
-    model = ZScoreLabeler(constraints="iterative").fit(packed)
+    model = ZScoreLabeler(constraints="iterative", ridge=1e-3, transition_ridge=None).fit(packed)
     assert model.mistakes_[-1] == 0
     monkeypatch.setattr(path_program, "LARGEST", 2)
     with pytest.raises(LearnerParameterError) as error:
-        ZScoreLabeler(constraints="iterative").fit(packed)
+        ZScoreLabeler(constraints="iterative", ridge=1e-3, transition_ridge=None).fit(packed)
     assert error.value.key == "constraints"
     assert error.value.problem.endswith("is for at most 2 distinct training positions, got 3")
 
 
 def test_one_label():
     packed, _ = example([3, 2], 2, 1)
-    model = ZScoreLabeler(constraints="iterative").fit(packed)
+    model = ZScoreLabeler(constraints="iterative", ridge=1e-3, transition_ridge=None).fit(packed)
     assert model.predict(packed) == [["L0"] * 3, ["L0"] * 2]
     assert (model.mistakes_, model.n_constraints_) == ([0], 0)
 
@@ -138,7 +138,7 @@ def test_one_label():
 def refusal(packed, **settings):
     """The error of a fit whose constraints have no solution."""
     with pytest.raises(ConvergenceError) as error:
-        ZScoreLabeler(constraints="iterative", **settings).fit(packed)
+        ZScoreLabeler(constraints="iterative", **({"ridge": 1e-3, "transition_ridge": None} | settings)).fit(packed)
     return error.value
 
 
@@ -219,11 +219,11 @@ def test_least_squares_without_an_end_are_an_error(monkeypatch):
 
 def test_state_and_a_new_fit_without_constraints():
     packed, _ = separable([4, 3, 5], 3, 2)
-    model = ZScoreLabeler(constraints="iterative").fit(packed)
+    model = ZScoreLabeler(constraints="iterative", ridge=1e-3, transition_ridge=None).fit(packed)
     again = ZScoreLabeler.from_state(*model.to_state())
     assert again.predict(packed) == model.predict(packed)
     assert (again.mistakes_, again.n_constraints_) == (model.mistakes_, model.n_constraints_)
     assert clone(model).get_params() == model.get_params()
     plain = model.set_params(constraints="none").fit(packed)
     assert plain.mistakes_ is None
-    np.testing.assert_allclose(flat(plain), flat(ZScoreLabeler().fit(packed)))
+    np.testing.assert_allclose(flat(plain), flat(ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed)))

@@ -86,9 +86,9 @@ def gaussian(A, B):
 @pytest.mark.parametrize("ridge", [1e5, 1e9, 1e16, 1e100, 1e200])
 def test_a_ridge_far_above_the_kernel_has_the_z_of_the_primal_learner(loss, ridge):
     """Then G A is a difference without digits, and as the ridge grows Z tends to |b*|^2 / sqrt(b*^T C* b*)."""
-    primal = ZScoreLabeler(ridge, loss=loss).fit(packed(*TRAIN))
+    primal = ZScoreLabeler(ridge, loss=loss, transition_ridge=None).fit(packed(*TRAIN))
     gram = CountedGram(TRAIN[0] @ TRAIN[0].T, TRAIN[2])
-    kernel = KernelZScoreLabeler([ridge, 2 * ridge], loss=loss).fit(gram, TRAIN[1])
+    kernel = KernelZScoreLabeler([ridge, 2 * ridge], loss=loss, transition_ridge=None).fit(gram, TRAIN[1])
     np.testing.assert_allclose(kernel.z_, primal.z_, rtol=1e-7)
     if loss == "hamming":
         np.testing.assert_allclose(kernel.loss_multiplier_, primal.loss_multiplier_, rtol=1e-7)
@@ -104,7 +104,7 @@ def test_a_ridge_far_above_the_kernel_has_the_z_of_the_primal_learner(loss, ridg
 def test_labels_that_nothing_tells_from_others_have_a_z_of_0(loss):
     """b* = 0: equal positions, every label as often as any other."""
     for ridge in (1e-2, 1e9):
-        model = KernelZScoreLabeler(ridge, loss=loss).fit(
+        model = KernelZScoreLabeler(ridge, loss=loss, transition_ridge=None).fit(
             DenseGram(np.ones((9, 9)), [1] * 9), [["a"], ["b"], ["c"]] * 3
         )
         assert model.z_ == 0
@@ -114,36 +114,43 @@ def test_labels_that_nothing_tells_from_others_have_a_z_of_0(loss):
 def test_a_list_of_ridges_equals_separate_solves_for_the_price_of_one():
     ridges = (0.5, 1e-3, 10.0, 0.02)
     together = CountedGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2])
-    model = KernelZScoreLabeler(ridges, loss="hamming", tolerance=1e-12).fit(together, TRAIN[1])
+    model = KernelZScoreLabeler(ridges, loss="hamming", tolerance=1e-12, transition_ridge=None).fit(together, TRAIN[1])
     cross = DenseGram(gaussian(TRAIN[0], NEW[0]), TRAIN[2], NEW[2])
     assert [single.ridge for single in model.path_] == list(ridges)
     assert_close(model.dual_, model.path_[0].dual_)
     for ridge, single in zip(ridges, model.path_, strict=True):
-        alone = KernelZScoreLabeler(ridge, loss="hamming", tolerance=1e-12)
+        alone = KernelZScoreLabeler(ridge, loss="hamming", tolerance=1e-12, transition_ridge=None)
         alone.fit(DenseGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2]), TRAIN[1])
         assert_close(single.dual_, alone.dual_)
         assert_close(single.transition_, alone.transition_)
         assert single.predict(cross) == alone.predict(cross)
         assert alone.path_ == []
     hardest = CountedGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2])
-    KernelZScoreLabeler(1e-3, tolerance=1e-12).fit(hardest, TRAIN[1])
+    KernelZScoreLabeler(1e-3, tolerance=1e-12, transition_ridge=None).fit(hardest, TRAIN[1])
     assert together.widths == hardest.widths
 
 
 def test_single_precision_is_close_and_says_when_it_is_not_enough():
     gram = DenseGram(gaussian(TRAIN[0], TRAIN[0]).astype(np.float32), TRAIN[2])
-    double = KernelZScoreLabeler(0.1, tolerance=1e-10).fit(gram, TRAIN[1])
-    single = KernelZScoreLabeler(0.1, tolerance=1e-5, precision="single").fit(gram, TRAIN[1])
+    double = KernelZScoreLabeler(0.1, tolerance=1e-10, transition_ridge=None).fit(gram, TRAIN[1])
+    single = KernelZScoreLabeler(0.1, tolerance=1e-5, precision="single", transition_ridge=None).fit(gram, TRAIN[1])
     assert single.status_ == "converged"
     np.testing.assert_allclose(single.dual_, double.dual_, atol=1e-4 * np.abs(double.dual_).max())
-    assert KernelZScoreLabeler(0.1, tolerance=1e-12, precision="single").fit(gram, TRAIN[1]).status_ == "stagnated"
+    assert (
+        KernelZScoreLabeler(0.1, tolerance=1e-12, precision="single", transition_ridge=None).fit(gram, TRAIN[1]).status_
+        == "stagnated"
+    )
 
 
 def test_folds_and_settings_share_their_passes():
     gram = CountedGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2], label_names=NAMES)
     folds = [[None if k % 2 == fold else path for k, path in enumerate(TRAIN[1])] for fold in (0, 1)]
     settings = [{"ridge": 0.1}, {"ridge": 0.4, "loss": "hamming"}]
-    learners = [KernelZScoreLabeler(**item, unlabeled="drop", tolerance=1e-11) for item in settings for _ in folds]
+    learners = [
+        KernelZScoreLabeler(**item, unlabeled="drop", tolerance=1e-11, transition_ridge=None)
+        for item in settings
+        for _ in folds
+    ]
     labels = [fold for _ in settings for fold in folds]
     predicted = KernelZScoreLabeler.fit_many(learners, gram, labels)
     alone = []
@@ -159,20 +166,24 @@ def test_folds_and_settings_share_their_passes():
 def test_dropped_structures_take_no_part():
     holed = [path if k != 2 else [*path[:-1], None] for k, path in enumerate(TRAIN[1])]
     with pytest.raises(LabelError) as error:
-        KernelZScoreLabeler().fit(linear(), holed)
+        KernelZScoreLabeler(ridge=1e-2, transition_ridge=None).fit(linear(), holed)
     assert (error.value.structure, error.value.position) == (2, 5)
-    model = KernelZScoreLabeler(unlabeled="drop", tolerance=1e-12).fit(linear(), holed)
+    model = KernelZScoreLabeler(unlabeled="drop", tolerance=1e-12, ridge=1e-2, transition_ridge=None).fit(
+        linear(), holed
+    )
     kept = np.r_[0:5, 11:21]
     lengths = [length for k, length in enumerate(TRAIN[2]) if k != 2]
     smaller = DenseGram(TRAIN[0][kept] @ TRAIN[0][kept].T, lengths, label_names=NAMES)
-    expected = KernelZScoreLabeler(tolerance=1e-12).fit(smaller, [path for k, path in enumerate(TRAIN[1]) if k != 2])
+    expected = KernelZScoreLabeler(tolerance=1e-12, ridge=1e-2, transition_ridge=None).fit(
+        smaller, [path for k, path in enumerate(TRAIN[1]) if k != 2]
+    )
     assert_close(model.dual_[kept], expected.dual_)
     assert not model.dual_[5:11].any()
     assert model.support().sum() == 15
 
 
 def test_not_converged_is_a_status_and_trusting_it_an_error():
-    model = KernelZScoreLabeler(1e-6, max_iterations=1, preconditioner="none")
+    model = KernelZScoreLabeler(1e-6, max_iterations=1, preconditioner="none", transition_ridge=None)
     model.fit(DenseGram(gaussian(TRAIN[0], TRAIN[0]), TRAIN[2]), TRAIN[1])
     assert model.status_ == "max_iterations"
     with pytest.raises(ConvergenceError, match="the kernel Z-score with ridge 1e-06") as error:
@@ -185,18 +196,18 @@ def test_not_converged_is_a_status_and_trusting_it_an_error():
 
 
 def test_an_indefinite_gram_is_noticed():
-    model = KernelZScoreLabeler(0.01).fit(DenseGram(-np.eye(21), TRAIN[2]), TRAIN[1])
+    model = KernelZScoreLabeler(0.01, transition_ridge=None).fit(DenseGram(-np.eye(21), TRAIN[2]), TRAIN[1])
     assert model.status_ == "not_positive_definite"
 
 
 def test_paths_to_score_must_be_given():
-    model = KernelZScoreLabeler().fit(linear(), TRAIN[1])
+    model = KernelZScoreLabeler(ridge=1e-2, transition_ridge=None).fit(linear(), TRAIN[1])
     with pytest.raises(LabelError, match="a Gram matrix carries no labels; give the label paths to score"):
         model.score_paths(linear_cross())
 
 
 def test_state_and_parameters():
-    model = KernelZScoreLabeler((0.1, 0.2)).fit(linear(), TRAIN[1])
+    model = KernelZScoreLabeler((0.1, 0.2), transition_ridge=None).fit(linear(), TRAIN[1])
     attributes, arrays = model.to_state()
     again = KernelZScoreLabeler.from_state(json.loads(json.dumps(attributes)), arrays)
     assert again.predict(linear_cross()) == model.predict(linear_cross())
@@ -205,9 +216,11 @@ def test_state_and_parameters():
 
 
 def test_one_label_and_structures_of_one_position():
-    one = KernelZScoreLabeler().fit(DenseGram(np.eye(3), [2, 1]), [["x", "x"], ["x"]])
+    one = KernelZScoreLabeler(ridge=1e-2, transition_ridge=None).fit(DenseGram(np.eye(3), [2, 1]), [["x", "x"], ["x"]])
     assert one.predict(DenseGram(np.eye(3), [2, 1], [3])) == [["x"] * 3]
-    single = KernelZScoreLabeler().fit(DenseGram(np.eye(3), [1, 1, 1]), [["x"], ["y"], ["x"]])
+    single = KernelZScoreLabeler(ridge=1e-2, transition_ridge=None).fit(
+        DenseGram(np.eye(3), [1, 1, 1]), [["x"], ["y"], ["x"]]
+    )
     assert not single.transition_.any()
     assert single.predict(DenseGram(np.eye(3), [1, 1, 1], [1, 1, 1])) == [["x"], ["y"], ["x"]]
 
@@ -219,9 +232,9 @@ def test_a_stored_gram_gives_the_same_model(tmp_path):
     )
     new = Corpus.from_sequences([["the", "dog", "sat"], ["bird", "ran"]])
     kernel = SequenceLabeling(c=0.7)
-    dense = KernelZScoreLabeler((0.1, 0.01)).fit(DenseGram.of(kernel, corpus), corpus.labels)
+    dense = KernelZScoreLabeler((0.1, 0.01), transition_ridge=None).fit(DenseGram.of(kernel, corpus), corpus.labels)
     stored_gram = build_gram(kernel, corpus, tmp_path / "train.zarr", block_rows=5)
-    stored = KernelZScoreLabeler((0.1, 0.01)).fit(stored_gram, corpus.labels)
+    stored = KernelZScoreLabeler((0.1, 0.01), transition_ridge=None).fit(stored_gram, corpus.labels)
     cross = build_gram(kernel, corpus, tmp_path / "cross.zarr", other=new, block_rows=5)
     for first, second in zip(dense.path_, stored.path_, strict=True):
         np.testing.assert_allclose(first.dual_, second.dual_, atol=1e-6)

@@ -18,7 +18,7 @@ from gramline.learners.zscore.labeler import ZScoreLabeler
 
 def test_predicts_the_best_path_and_scores_labelings():
     packed, rows = example([4, 1, 0, 3], 3, 3)
-    model = ZScoreLabeler().fit(packed)
+    model = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed)
     emitted = rows @ model.emission_.T
     assert_close(model.decision_scores(packed), emitted)
     names = packed.vocabulary.labels
@@ -39,7 +39,7 @@ def test_predicts_the_best_path_and_scores_labelings():
 
 def test_p_value_is_close_to_the_part_of_better_paths():
     packed, rows = example([9], 4, 2, seed=3)
-    model = ZScoreLabeler(ridge=0.1).fit(packed)
+    model = ZScoreLabeler(ridge=0.1, transition_ridge=None).fit(packed)
     emitted = rows @ model.emission_.T
     own = model.score_paths(packed)[0]
     values = [
@@ -51,7 +51,7 @@ def test_p_value_is_close_to_the_part_of_better_paths():
 
 def test_unknown_features_are_ignored_and_columns_are_matched_by_name():
     packed, rows = example([4, 3], 3, 2)
-    model = ZScoreLabeler().fit(packed)
+    model = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed)
     order = [2, 0, 1]
     wider = np.column_stack([rows[:, order], np.ones(7)])
     other = packed_from(wider, [4, 3], packed.labels, 2)
@@ -66,7 +66,7 @@ def test_unknown_features_are_ignored_and_columns_are_matched_by_name():
 
 def test_a_packed_corpus_without_names_must_not_have_more_features():
     packed, rows = example([4, 3], 3, 2)
-    model = ZScoreLabeler().fit(packed)
+    model = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed)
     wider = packed_from(np.column_stack([rows, np.ones(7)]), [4, 3], packed.labels, 2)
     nameless = PackedSequences(wider.starts, wider.symbols, wider.features, wider.labels)
     with pytest.raises(LearnerError, match="at least 4 features, but the model was trained with 3"):
@@ -85,33 +85,35 @@ def test_missing_labels_are_an_error_or_left_out():
     packed, rows = example([4, 3, 2], 3, 2)
     holed = with_missing(packed, [5])
     with pytest.raises(LabelError) as error:
-        ZScoreLabeler().fit(holed)
+        ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(holed)
     assert str(error.value) == (
         "structure 1, position 1: there is no label, but chains learn from whole label paths; remove such structures, "
         "or pass unlabeled='drop' to leave them out of the training"
     )
     kept = np.r_[0:4, 7:9]
-    expected = ZScoreLabeler().fit(packed_from(rows[kept], [4, 2], packed.labels[kept], 2))
-    assert_close(flat(ZScoreLabeler(unlabeled="drop").fit(holed)), flat(expected))
+    expected = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(
+        packed_from(rows[kept], [4, 2], packed.labels[kept], 2)
+    )
+    assert_close(flat(ZScoreLabeler(unlabeled="drop", ridge=1e-3, transition_ridge=None).fit(holed)), flat(expected))
     with pytest.raises(LabelError, match="nothing is left"):
-        ZScoreLabeler(unlabeled="drop").fit(with_missing(packed, [0, 5, 8]))
+        ZScoreLabeler(unlabeled="drop", ridge=1e-3, transition_ridge=None).fit(with_missing(packed, [0, 5, 8]))
 
 
 def test_bad_input_is_refused(monkeypatch):
     packed, _ = example([3], 2, 2)
     with pytest.raises(NotFittedError):
-        ZScoreLabeler().predict(packed)
+        ZScoreLabeler(ridge=1e-3, transition_ridge=None).predict(packed)
     with pytest.raises(LearnerError, match="no positions"):
-        ZScoreLabeler().fit(packed.structures(0, 0))
+        ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed.structures(0, 0))
     trees = PackedTrees(packed.starts, packed.symbols, packed.features, packed.labels, packed.vocabulary)
     with pytest.raises(LearnerError, match="labels sequences, but the corpus holds trees"):
-        ZScoreLabeler().fit(trees)
+        ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(trees)
     monkeypatch.setattr(emissions, "HEAD", 1)  # else it is a factorisation
     with pytest.raises(ConvergenceError) as error:
-        ZScoreLabeler(solver="cg", max_iterations=1).fit(example([9, 8], 6, 3)[0])
+        ZScoreLabeler(solver="cg", max_iterations=1, ridge=1e-3, transition_ridge=None).fit(example([9, 8], 6, 3)[0])
     assert (error.value.status, error.value.iterations) == ("max_iterations", 1)
     assert error.value.problem.startswith("the Z-score's emission system did not converge")
-    model = ZScoreLabeler().fit(packed)
+    model = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed)
     with pytest.raises(LabelError) as unknown:
         model.score_paths(packed, [["L0", "L7", "L1"]])
     assert str(unknown.value) == "structure 0, position 1: the model does not know 'L7'; it knows L0, L1"
@@ -120,21 +122,21 @@ def test_bad_input_is_refused(monkeypatch):
     assert (short.value.structure, short.value.problem) == (0, "1 labels for 3 positions")
     large = packed_from(np.eye(3000), [3000], np.arange(3000) % 2, 2)
     with pytest.raises(LearnerParameterError) as dynamic:
-        ZScoreLabeler(moments="dynamic").fit(large)
+        ZScoreLabeler(moments="dynamic", ridge=1e-3, transition_ridge=None).fit(large)
     assert dynamic.value.key == "moments"
     assert dynamic.value.problem == "moments='dynamic' would form a covariance of 6004 x 6004"
     with pytest.raises(LearnerParameterError) as direct:
-        ZScoreLabeler(moments="sampled", solver="direct").fit(large)
+        ZScoreLabeler(moments="sampled", solver="direct", ridge=1e-3, transition_ridge=None).fit(large)
     assert (direct.value.key, direct.value.advice) == ("solver", "use a ridge above 0 and solver='cg'")
     monkeypatch.setattr(emissions, "DENSE_LIMIT", 1)
     with pytest.raises(LearnerParameterError) as dense:
-        ZScoreLabeler(solver="direct").fit(example([9, 8], 3, 2)[0])
+        ZScoreLabeler(solver="direct", ridge=1e-3, transition_ridge=None).fit(example([9, 8], 3, 2)[0])
     assert (dense.value.key, dense.value.problem) == ("solver", "a direct solve would need a dense 3 x 3 matrix")
 
 
 def test_state_and_parameters():
     packed, _ = example([4, 3], 3, 2)
-    model = ZScoreLabeler(ridge=0.2, loss="hamming").fit(packed)
+    model = ZScoreLabeler(ridge=0.2, loss="hamming", transition_ridge=None).fit(packed)
     again = ZScoreLabeler.from_state(*model.to_state())
     assert again.predict(packed) == model.predict(packed)
     assert again.z_ == model.z_
@@ -143,6 +145,9 @@ def test_state_and_parameters():
 
 def test_one_label_and_no_features():
     packed, _ = example([3, 2], 2, 1)
-    assert ZScoreLabeler().fit(packed).predict(packed) == [["L0"] * 3, ["L0"] * 2]
+    assert ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(packed).predict(packed) == [["L0"] * 3, ["L0"] * 2]
     bare = packed_from(np.zeros((5, 0)), [3, 2], np.array([0, 1, 0, 0, 1]), 2)
-    assert ZScoreLabeler().fit(bare).predict(bare) == [["L0", "L1", "L0"], ["L0", "L1"]]
+    assert ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(bare).predict(bare) == [
+        ["L0", "L1", "L0"],
+        ["L0", "L1"],
+    ]

@@ -50,7 +50,7 @@ def test_a_feature_that_speaks_for_a_transition_leaves_the_least_norm():
     b, C, *_ = enumerated(packed, rows)
     expected = np.linalg.pinv(C, hermitian=True, rcond=1e-11) @ b
     for solver in ("direct", "cg"):
-        theta = flat(ZScoreLabeler(ridge=0.0, solver=solver, tolerance=1e-13).fit(packed))
+        theta = flat(ZScoreLabeler(ridge=0.0, solver=solver, tolerance=1e-13, transition_ridge=None).fit(packed))
         np.testing.assert_allclose(theta, expected, atol=1e-7 * np.abs(expected).max())
 
 
@@ -85,7 +85,9 @@ def test_repeated_rows_and_features_change_nothing(monkeypatch, head, values):
     b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
     expected = np.linalg.solve(C + 0.05 * np.eye(len(C)), b)
     for solver in ("direct", "cg"):
-        assert_close(flat(ZScoreLabeler(0.05, solver=solver, tolerance=1e-13).fit(packed)), expected)
+        assert_close(
+            flat(ZScoreLabeler(0.05, solver=solver, tolerance=1e-13, transition_ridge=None).fit(packed)), expected
+        )
 
 
 @pytest.mark.parametrize("small", [0, 1200])
@@ -103,7 +105,7 @@ def test_features_are_eliminated_where_they_are_local(monkeypatch, small, group,
     packed = packed_from(rows, lengths, random.integers(3, size=40), 3)
     C = closed_covariance(rows, packed.starts, 3)
     b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, 3))
-    theta = flat(ZScoreLabeler(ridge).fit(packed))
+    theta = flat(ZScoreLabeler(ridge, transition_ridge=None).fit(packed))
     residual = (C + ridge * np.eye(len(C))) @ theta - b
     assert np.linalg.norm(residual) <= 1e-8 * np.linalg.norm(b)
 
@@ -125,9 +127,9 @@ def test_small_systems_keep_their_digits_at_any_ridge(ridge, shape):
 
 def test_where_rounding_forbids_a_factor_conjugate_gradients_go_on(monkeypatch):
     packed, _ = example([4, 3, 5], 3, 2)
-    expected = flat(ZScoreLabeler(0.1, solver="cg").fit(packed))
+    expected = flat(ZScoreLabeler(0.1, solver="cg", transition_ridge=None).fit(packed))
     monkeypatch.setattr(emissions, "solve_refined", lambda *_: None)
-    assert_close(flat(ZScoreLabeler(0.1).fit(packed)), expected)
+    assert_close(flat(ZScoreLabeler(0.1, transition_ridge=None).fit(packed)), expected)
 
 
 def test_learners_with_one_ridge_share_a_solve(monkeypatch):
@@ -165,7 +167,7 @@ def test_one_label_nearly_everywhere_outweighs_the_features_in_the_true_optimum(
     packed = packed_from(rows, lengths, codes, n)
     C = closed_covariance(rows, packed.starts, n)
     b = closed_excess(rows, ChainStatistics(packed.labels, packed.starts, n))
-    plain = ZScoreLabeler(1e-3).fit(packed)
+    plain = ZScoreLabeler(1e-3, transition_ridge=None).fit(packed)
     assert_close(flat(plain), np.linalg.solve(C + 1e-3 * np.eye(len(C)), b))
     gold = [[f"L{code}" for code in path] for path in codes.reshape(40, 12)]
     wrong = np.mean(np.array(plain.predict(packed)) != np.array(gold))
@@ -173,13 +175,13 @@ def test_one_label_nearly_everywhere_outweighs_the_features_in_the_true_optimum(
     tamed = ZScoreLabeler(1e-3, transition_ridge=1e4).fit(packed)
     assert tamed.predict(packed) == gold
     assert tamed.z_ < plain.z_
-    assert ZScoreLabeler(1e-3, loss="hamming").fit(packed).predict(packed) == gold
+    assert ZScoreLabeler(1e-3, loss="hamming", transition_ridge=None).fit(packed).predict(packed) == gold
 
 
 def test_no_direction_improves_z():
     packed, rows = example([4, 3, 5], 3, 2)
     b, C, *_ = enumerated(packed, rows)
-    theta = flat(ZScoreLabeler(ridge=0.0).fit(packed))
+    theta = flat(ZScoreLabeler(ridge=0.0, transition_ridge=None).fit(packed))
     best = z_of(theta, b, C)
     random = np.random.default_rng(0)
     for size in (1e-3, 0.1, 1.0, 10.0):
@@ -193,7 +195,7 @@ def test_no_direction_improves_z():
 def test_hamming_version_is_the_quadratic_program(lengths, n_features, n_labels, moments, ridge):
     packed, rows = example(lengths, n_features, n_labels)
     b, C, loss_mean, loss_variance, c = enumerated(packed, rows)
-    model = ZScoreLabeler(ridge=ridge, loss="hamming", moments=moments).fit(packed)
+    model = ZScoreLabeler(ridge=ridge, loss="hamming", moments=moments, transition_ridge=None).fit(packed)
     if n_labels == 1:
         assert not flat(model).any()
         return

@@ -1,0 +1,117 @@
+"""Everything that kernel Z-score labelers want solved on one Gram matrix, in one stream of its tiles.
+
+Labelers with the same labels and solver share one Krylov space. Those that choose their ridges add the same problem
+with some structures hidden, fold by fold, and one product at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gramline.learners.arrays import Floats, Indices
+from gramline.learners.linear_algebra.conjugate_gradient import Solution, Solve, Status, solve_together
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.zscore.kernel_problem import KernelProblem, spread
+from gramline.learners.zscore.ridge_choice import HiddenFold, RidgeSetting, Trial, hidden_folds
+
+Settings = tuple[RidgeSetting, ...]  # of one labeler: one for every ridge of its list
+Steps = Callable[[KernelProblem, Sequence[float]], Solve]
+
+
+@dataclass(eq=False)
+class SharedProblem:
+    """One training set and solver, and the settings of all labelers that want it solved."""
+
+    gram: GramOperator
+    problem: KernelProblem
+    steps: Steps
+    settings: list[Settings]
+
+    @cached_property
+    def folds(self) -> list[HiddenFold]:
+        return hidden_folds(self.problem.statistics)
+
+    @cached_property
+    def _typical(self) -> float:
+        return float(np.abs(self.gram.diagonal()[self.problem.rows]).mean())
+
+    def ridges_of(self, setting: RidgeSetting) -> tuple[float, ...]:
+        typical = self._typical if setting.ridge == "auto" else 0.0
+        return setting.ridges(self.problem.statistics.n_labels, typical, is_fixed=not (setting.is_open and self.folds))
+
+    def ridges(self, settings: Sequence[RidgeSetting]) -> tuple[float, ...]:
+        """Every ridge that one of them may choose, growing."""
+        return tuple(sorted({ridge for setting in settings for ridge in self.ridges_of(setting)}))
+
+    @cached_property
+    def all_ridges(self) -> tuple[float, ...]:
+        return self.ridges([setting for settings in self.settings for setting in settings])
+
+    @cached_property
+    def trials(self) -> list[tuple[tuple[float, ...], HiddenFold]]:
+        """The folds to solve, with their ridges: for each labeler the same as if it were alone."""
+        tried = dict.fromkeys(self.ridges(settings) for settings in self.settings if _is_open(settings))
+        return [(ridges, fold) for ridges in tried for fold in self.folds]
+
+
+@dataclass(eq=False)
+class SolvedProblem:
+    """A problem with its solutions by ridge, and what those with hidden structures gave."""
+
+    shared: SharedProblem
+    by_ridge: dict[float, Solution]
+    trials: list[tuple[tuple[float, ...], Trial]]
+
+    def chosen(self, settings: Settings) -> list[tuple[float, float]]:
+        """(ridge, transition ridge) of every setting; a solve that did not converge is chosen where there is no other.
+
+        The folds decide, and only among more than one pair.
+        """
+        tried = self.shared.ridges(settings)
+        own = [trial for ridges, trial in self.trials if ridges == tried] if _is_open(settings) else []
+        pairs = []
+        for setting in settings:
+            ridges = self.shared.ridges_of(setting)
+            solved = [ridge for ridge in ridges if self.by_ridge[ridge].status is Status.CONVERGED]
+            pairs.append(setting.best(own, solved or ridges[-1:], self.shared.problem.statistics))
+        return pairs
+
+
+def solve_all(gram: GramOperator, problems: Sequence[SharedProblem], *, is_double: bool) -> list[SolvedProblem]:
+    """All of them solved together; every tile is read once per iteration, in single precision unless `is_double`."""
+    parts: list[tuple[Indices, Solve]] = [
+        (shared.problem.rows, shared.steps(shared.problem, shared.all_ridges)) for shared in problems
+    ]
+    hidden = [(shared, ridges, fold) for shared in problems for ridges, fold in shared.trials]
+    parts += [(shared.problem.rows[fold.visible], fold.steps(ridges)) for shared, ridges, fold in hidden]
+
+    def product(numbers: Sequence[int], blocks: Sequence[Floats]) -> list[Floats]:
+        """G times every block, whose rows are those of its part; shapes (n_rows, width)."""
+        wide = np.hstack([spread(block, parts[k][0], gram.shape[0]) for k, block in zip(numbers, blocks, strict=True)])
+        result = np.asarray(gram.matmul(wide if is_double else wide.astype(np.float32)), np.float64)
+        return np.split(result, np.cumsum([block.shape[1] for block in blocks])[:-1], axis=1)
+
+    def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
+        products = product(list(blocks), list(blocks.values()))
+        return {number: part[parts[number][0]] for number, part in zip(blocks, products, strict=True)}
+
+    solutions = solve_together(apply_all, [solve for _, solve in parts])
+    solved = [
+        SolvedProblem(shared, dict(zip(shared.all_ridges, found, strict=True)), [])
+        for shared, found in zip(problems, solutions, strict=False)
+    ]
+    if hidden:
+        numbers = range(len(problems), len(parts))
+        values = [np.hstack([solution.value for solution in solutions[number]]) for number in numbers]
+        for (shared, ridges, fold), scores in zip(hidden, product(numbers, values), strict=True):
+            by_ridge = dict(zip(ridges, np.split(scores[shared.problem.rows], len(ridges), axis=1), strict=True))
+            solved[problems.index(shared)].trials.append((ridges, Trial(fold, by_ridge)))
+    return solved
+
+
+def _is_open(settings: Settings) -> bool:
+    return any(setting.is_open for setting in settings)
