@@ -78,7 +78,16 @@ def overview() -> str:
 
 
 def titled(kinds: Mapping[str, Any]) -> str:
-    return "\n".join(table(f"`{name}`", kind, f"`{kind.__name__}`: {kind.summary}") for name, kind in kinds.items())
+    return "\n".join(
+        table(f"`{name}`", kind, f"`{kind.__name__}`: {kind.summary}{published(kind)}") for name, kind in kinds.items()
+    )
+
+
+def published(kind: Any) -> str:
+    """The settings of a learner's paper, where they are not the defaults."""
+    settings = getattr(kind, "paper", {})
+    listed = ", ".join(f"`{name}` {shown(value)}" for name, value in settings.items())
+    return f". As published (`paper_settings()`): {listed}" if listed else ""
 
 
 def table(name: str, kind: type, title: str) -> str:

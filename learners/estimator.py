@@ -122,6 +122,12 @@ class Learner(Estimator):
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
     round_measure: ClassVar[str] = ""  # what fit(..., progress=) is told after every round; empty: it takes none
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
+    paper: ClassVar[Mapping[str, Any]] = {}  # parameters of the published learner that are not the defaults here
+
+    @classmethod
+    def paper_settings(cls) -> dict[str, Any]:
+        """Parameters that make it the learner as it was published, `Kind(**Kind.paper_settings())`."""
+        return dict(cls.paper)
 
     @property
     def reads_corpus(self) -> bool:

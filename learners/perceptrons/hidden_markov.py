@@ -6,6 +6,7 @@ E[guess_k] -= f_k at every position, transitions alike.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -79,6 +80,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     summary: ClassVar[str] = "label chains, from features or a Gram matrix"
     round_measure: ClassVar[str] = "structures with a mistake"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+    paper: ClassVar[Mapping[str, Any]] = {"average": False, "scale": 1.0}
 
     emission_: Floats
     dual_: Floats

@@ -7,9 +7,9 @@ block that made at least one mistake.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class LabelingPerceptron(SharedPassLearner):
     summary: ClassVar[str] = "dual perceptron over positions, from a Gram matrix of a labeling kernel"
     round_measure: ClassVar[str] = "mistakes"
     row_arrays: ClassVar[tuple[str, ...]] = ("alpha_", "average_alpha_")
+    paper: ClassVar[Mapping[str, Any]] = {"average": False}
 
     alpha_: Counts
     average_alpha_: Matrix

@@ -7,7 +7,7 @@ on hidden structures in the same stream of tiles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -107,6 +107,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
     name: ClassVar[str] = "kernel-zscore"
     summary: ClassVar[str] = "the same from any Gram matrix between positions"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+    paper: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "transition_ridge": None}  # 0 would be singular
 
     dual_: Floats
     ridge_: float

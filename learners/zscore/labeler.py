@@ -6,8 +6,8 @@ all paths and C* the summed covariance; theta = (C* + ridge)^-1 b* maximises it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -85,6 +85,7 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
 
     name: ClassVar[str] = "zscore"
     summary: ClassVar[str] = "closed form, label chains, from features"
+    paper: ClassVar[Mapping[str, Any]] = {"ridge": 0.0, "transition_ridge": None}
 
     emission_: Floats
     ridge_: float

@@ -190,6 +190,15 @@ def test_predicts_one_known_label_per_position(learner: Any) -> None:
     assert np.isfinite(scores).all()
 
 
+@every_learner
+def test_the_published_settings_are_allowed_and_not_the_defaults(learner: Any) -> None:
+    kind = type(learner)
+    published, defaults = kind(**kind.paper_settings()), kind().get_params()
+    published.check_parameters()
+    for key, value in kind.paper_settings().items():
+        assert published.get_params()[key] == value != defaults[key]
+
+
 @every_labeler
 def test_learns_something(learner: Any) -> None:
     trained = fitted(learner)

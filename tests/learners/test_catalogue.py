@@ -140,7 +140,7 @@ def test_values_that_no_training_could_use(name: str, key: str) -> None:
             "kernel-zscore",
             {"ridge": (0.1, 0)},
             "ridge",
-            "ridge must be a number above 0, or a list of them, got (0.1, 0)",
+            "ridge must be a number above 0, a list of them, or auto, got (0.1, 0)",
         ),
         (
             "gaussian-process",
@@ -183,7 +183,7 @@ def test_values_that_no_training_could_use(name: str, key: str) -> None:
             "kernel-zscore",
             {"preconditioner": "nystrom", "ridge": (0.1, 0.2)},
             "preconditioner",
-            "the Nystrom preconditioner belongs to one ridge; use preconditioner='wide' for a list of them",
+            "the Nystrom preconditioner belongs to one ridge; give a number, or use preconditioner='wide' for several",
         ),
         (
             "gaussian-process",

@@ -311,3 +311,21 @@ def test_kernel_values_that_float64_cannot_square_are_refused() -> None:
         .sweeps_
         == 1
     )
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 50.0])
+def test_the_scale_comes_from_the_data_unless_it_is_given(factor: float) -> None:
+    """A mean diagonal of 100, whatever the units of the kernel are; then the expected normaliser."""
+    gram = gram_of(factor * GRAM)
+    model = GaussianProcessLabeler(max_sweeps=3).fit(gram, labels_of(CODES))
+    scale = 100.0 / (factor * np.diagonal(GRAM)[np.unique(GRAM, axis=0, return_index=True)[1]].mean())
+    np.testing.assert_allclose(model.scale_, scale)
+    written = GaussianProcessLabeler(bound="expected", scale=scale, max_sweeps=3).fit(gram, labels_of(CODES))
+    np.testing.assert_allclose(model.elbo_trace_, written.elbo_trace_, rtol=1e-5)
+    nothing = GaussianProcessLabeler(max_sweeps=1).fit(gram_of(np.zeros_like(GRAM)), labels_of(CODES))
+    np.testing.assert_array_equal(nothing.scale_, 1.0)
+
+
+def test_the_published_learner_is_one_setting_away() -> None:
+    published = GaussianProcessLabeler(**GaussianProcessLabeler.paper_settings())
+    assert (published.bound, published.scale, published.learn_scale) == ("jensen", 1.0, None)

@@ -191,7 +191,7 @@ def test_clones_are_unfitted() -> None:
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not copy.fitted()
-    assert repr(copy) == "GaussianProcessLabeler(offsets=(1,))"
+    assert repr(copy) == "GaussianProcessLabeler(offsets=(1,), bound='jensen', scale=1.0)"
 
 
 # --- bad input -------------------------------------------------------------------------------------------------
