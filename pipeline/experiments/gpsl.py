@@ -158,8 +158,8 @@ def scaled(offsets: str, scale: float) -> GaussianProcessLabeler:
 
 LABELERS = {name: scaled(name, SCALE) for name in MODELS}
 EXTRA_LABELERS = {  # on the published folds only
-    **{name + JENSEN: GaussianProcessLabeler(offsets=name, bound="jensen") for name in MODELS},
-    LEARNED: GaussianProcessLabeler(offsets=MODELS[0], bound="expected", learn_scale="shared"),
+    **{name + JENSEN: GaussianProcessLabeler(offsets=name, bound="jensen", scale=1.0) for name in MODELS},
+    LEARNED: GaussianProcessLabeler(offsets=MODELS[0], bound="expected", learn_scale="shared", scale=1.0),
 }
 
 
