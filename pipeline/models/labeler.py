@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.parameters import Whole
@@ -20,38 +21,64 @@ from gramline.learners.metrics import evaluate
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
+from gramline.pipeline.models.usefulness import no_better_than_majority
 
+FeatureSet = Literal["auto", "token", "words", "spelling"]
+WordFeatures = Annotated[
+    FeatureSet, '`"auto"`: spelling where the kernel is the recommended one, else `"token"`, the words as they are'
+]
 DENSE_LIMIT_BYTES = 1 << 30  # a Gram matrix up to this size is held in memory unless a store is given
 
 
 class KernelLabeler(Estimator):
     """Fits a learner on the Gram matrix of a kernel and predicts labels of new structures.
 
+    Without a kernel and a learner it takes those that `gramline.pipeline.models.recommended` recommends for the
+    structures; words are then described by their spelling and that of their neighbours, in training and prediction.
+
     `X` is a Corpus, or a list of sequences whose tokens are strings, dictionaries or iterables of feature names; `y`
     has one list of labels per sequence, None where there is none. The Gram matrix is held in memory when it takes
     at most 1 GiB; with `store`, or when it is larger, it is built into a Zarr store (a temporary one on this machine
     unless given) on the workers of the Dask `client`, or in this process. `block_rows` bounds the tiles, in training
-    and in prediction. `kernel` may be None for learners that read features themselves.
+    and in prediction. Learners that read features themselves need no kernel.
+
+    Attributes
+    ----------
+    kernel_, learner_ : those that were used; the learner is fitted on all training rows. No kernel: None.
+    recipe_ : how the training structures were described, None for a corpus whose makers said nothing.
+    model_ : what predicts; it keeps only the training rows it needs.
+    classes_ : the label names.
+
+    >>> from gramline.pipeline import KernelLabeler
+    >>> labeler = KernelLabeler().fit([["Ann", "saw", "Bob"], ["they", "saw", "Eve"]], [["N", "V", "N"]] * 2)
+    >>> labeler.predict([["Bob", "saw", "Ann"]]), labeler.recipe_.features
+    ([['N', 'V', 'N']], 'spelling')
     """
 
+    kernel_: Kernel | None
+    learner_: Learner
+    recipe_: Recipe | None
     model_: Model
-    learner_: Learner  # fitted on all training rows; the model keeps only those it needs
     classes_: tuple[str, ...]
 
     def __init__(
         self,
-        kernel: Kernel | None,
-        learner: Learner,
+        kernel: Kernel | None = None,
+        learner: Learner | None = None,
         *,
+        features: WordFeatures = "auto",
         store: str | os.PathLike[str] | None = None,
         client: Any = None,
         block_rows: Whole | None = None,
     ) -> None:
         self.kernel = kernel
         self.learner = learner
+        self.features = features
         self.store = store
         self.client = client
         self.block_rows = block_rows
@@ -59,43 +86,56 @@ class KernelLabeler(Estimator):
     def fit(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> Self:
         """Train on labeled structures; a corpus may carry its labels itself."""
         self.check_parameters()
-        corpus = self._corpus(X, y)
-        learner: Any = self.learner.fresh()
-        if isinstance(learner, RankingLearner):
+        if isinstance(self.learner, RankingLearner):
             raise LearnerParameterError(
-                f"{type(learner).__name__} ranks candidates and labels nothing; train it with "
+                f"{type(self.learner).__name__} ranks candidates and labels nothing; train it with "
                 "gramline.pipeline.fit_ranker"
             )
+        corpus = self._described(self._corpus(X, y))
+        learner: Any = recommended_learner(corpus) if self.learner is None else self.learner.fresh()
+        kernel = None
         if learner.reads_corpus:
             learner.fit(corpus)
         else:
-            learner.fit(self._gram(self._required_kernel(), corpus), corpus.labels)
-        self.learner_ = learner
-        self.model_ = Model.of(learner, corpus, self.kernel)
-        self.classes_ = self.model_.label_names
+            kernel = self._suitable_kernel(corpus)
+            learner.fit(self._gram(kernel, corpus), corpus.labels)
+        self._keep(Model.of(learner, corpus, kernel), learner)
+        if (problem := no_better_than_majority(self.model_, corpus)) is not None:
+            warnings.warn(problem, stacklevel=2)
         return self
+
+    def _keep(self, model: Model, learner: Learner) -> None:
+        self.kernel_, self.learner_, self.recipe_ = model.kernel, learner, model.recipe
+        self.model_, self.classes_ = model, model.label_names
 
     def predict(self, X: Corpus | Iterable[Any]) -> list[list[str]]:
         """Labels of every structure."""
         self.require_fitted()
-        return self.model_.predict(self._corpus(X), block_rows=self.block_rows)
+        return self.model_.predict(X, block_rows=self.block_rows)
 
     def predict_scores(self, X: Corpus | Iterable[Any]) -> list[Matrix]:
         """Scores of the labels (in the order of `classes_`), one (positions, labels) array per structure."""
-        self.require_fitted()
-        corpus = self._corpus(X)
-        return corpus.by_structure(self.model_.decision_scores(corpus, block_rows=self.block_rows))
+        return self._by_structure(X, "decision_scores")
 
     def predict_proba(self, X: Corpus | Iterable[Any]) -> list[Matrix]:
         """Probabilities of the labels, likewise, from learners that know them."""
-        self.require_fitted()
-        corpus = self._corpus(X)
-        return corpus.by_structure(self.model_.predict_proba(corpus, block_rows=self.block_rows))
+        return self._by_structure(X, "predict_proba")
 
     def score(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> float:
         """Part of the labeled positions that are predicted right."""
-        corpus = self._corpus(X, y)
+        self.require_fitted()
+        corpus = self._corpus(X, y) if isinstance(X, Corpus) else self.model_.corpus_of(X, y)
         return evaluate(corpus.labels, self.predict(corpus)).accuracy
+
+    def _by_structure(self, X: Corpus | Iterable[Any], question: str) -> list[Matrix]:
+        """What the model answers for all positions, as one array per structure."""
+        self.require_fitted()
+        X = X if isinstance(X, Corpus) else list(X)
+        if isinstance(X, list) and not X:
+            return []
+        corpus = X if isinstance(X, Corpus) else self.model_.corpus_of(X)
+        table: Matrix = getattr(self.model_, question)(corpus, block_rows=self.block_rows)
+        return corpus.by_structure(table)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model; `load` reads it back. `overwrite` replaces a model or a ranker, and nothing else."""
@@ -106,10 +146,10 @@ class KernelLabeler(Estimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """A fitted labeler from a saved model."""
         model = Model.load(path)
-        labeler = cls(model.kernel, model.learner.fresh())
-        labeler.model_ = model
-        labeler.learner_ = model.learner
-        labeler.classes_ = model.label_names
+        of_lists = "" if model.recipe is None or model.recipe.format != LISTS else model.recipe.features
+        features: FeatureSet = next((name for name in get_args(FeatureSet) if name == of_lists), "auto")
+        labeler = cls(model.kernel, model.learner.fresh(), features=features)
+        labeler._keep(model, model.learner)
         return labeler
 
     def _gram(self, kernel: Kernel, corpus: Corpus) -> GramOperator:
@@ -126,10 +166,22 @@ class KernelLabeler(Estimator):
             weakref.finalize(gram, folder.pop_all().close)
         return gram
 
-    def _required_kernel(self) -> Kernel:
+    def _suitable_kernel(self, corpus: Corpus) -> Kernel:
+        """The kernel of this labeler, or the recommended one; one that does not suit the features is warned about."""
         if self.kernel is None:
-            raise LearnerParameterError(f"{type(self.learner).__name__} learns from a Gram matrix; give a kernel")
+            return recommended_kernel(corpus)
         return self.kernel
+
+    def _described(self, corpus: Corpus) -> Corpus:
+        """Words get the features that were asked for; by themselves only where the kernel is the recommended one."""
+        if self.features == "auto":
+            reads_features = self.learner is not None and self.learner.reads_corpus
+            return corpus if self.kernel is not None or reads_features else described(corpus)
+        if corpus.recipe is not None and corpus.recipe.features == self.features:
+            return corpus
+        if corpus.has_features:
+            raise CorpusError(f"features={self.features!r} describes words, but these tokens have features already")
+        return corpus.with_features(self.features)
 
     def _corpus(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
         if isinstance(X, Corpus):
@@ -138,4 +190,4 @@ class KernelLabeler(Estimator):
             raise CorpusError(
                 f"{type(self.kernel).__name__} compares {self.kernel.packed_kind}; give a Corpus of them, not lists"
             )
-        return Corpus.from_sequences(X, y)
+        return Corpus.from_sequences(X, y).described(Recipe(LISTS))

@@ -7,8 +7,9 @@ dropped.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +19,16 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, concatenate
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
-from gramline.learners.estimator import Learner
+from gramline.learners.estimator import Learner, is_listed
 from gramline.learners.kinds import HasProbabilities
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.choices import CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.models.new_structures import describe_like, describe_raw
 from gramline.pipeline.models.saved import (
     SavedLearner,
     check_labels,
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker
 
 
+NewStructures = Packable | Packed | Iterable[Any]  # or raw sentences
 STRANGE = (
     "the model knows none of the features of these structures; where they were imported with other --features than the "
     "training corpus, import them again with the same"
@@ -51,6 +56,9 @@ class Model:
 
     A learner on a Gram has a kernel and `support`, its training structures with a nonzero weight, prepared by the
     kernel. A learner on explicit features has no kernel, and `support` holds no structure, only the vocabulary.
+
+    New structures are raw sentences (lists of words, of rows of columns, or of features, as in training) or a corpus;
+    `recipe`, how the training corpus was made, describes the first and refuses a corpus that was made otherwise.
     """
 
     learner: Learner
@@ -58,14 +66,23 @@ class Model:
     support: Packed
     counted: Packed | None = None  # symbols and labels of all training positions, for priors that count them
     notes: list[str] = field(default_factory=list)  # the learner's and of the structures, after the last prediction
+    recipe: Recipe | None = None  # how the training corpus was made, where that is known
 
     @classmethod
-    def of(cls, learner: Learner, corpus: Packable | Packed, kernel: Kernel | None = None) -> Model:
-        """The model of a learner that was fitted on this corpus (through this kernel)."""
+    def of(
+        cls,
+        learner: Learner,
+        corpus: Packable | Packed,
+        kernel: Kernel | None = None,
+        *,
+        recipe: Recipe | None = None,
+    ) -> Model:
+        """The model of a learner that was fitted on this corpus (through this kernel); a Corpus has its own recipe."""
         learner.require_fitted()
+        recipe = corpus.recipe if recipe is None and isinstance(corpus, Corpus) else recipe
         packed = corpus if isinstance(corpus, Packed) else corpus.packed()
         if learner.reads_corpus:
-            return cls(learner, None, packed.structures(0, 0))
+            return cls(learner, None, packed.structures(0, 0), recipe=recipe)
         if kernel is None:
             raise LearnerError(f"a model of {type(learner).__name__} needs the kernel of its Gram matrix")
         # Rows that a store keeps are prepared already; a prior is resolved once, in terms of the corpus it belongs to.
@@ -82,27 +99,51 @@ class Model:
         is_support[owner[needed]] = True
         counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
         reduced = learner.restricted(np.flatnonzero(is_support[owner]))
-        return cls(reduced, kernel, chosen_structures(prepared, is_support), counted)
+        return cls(reduced, kernel, chosen_structures(prepared, is_support), counted, recipe=recipe)
+
+    # ---- new structures
+
+    def corpus_of(self, sentences: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
+        """Raw sentences as the training corpus was made; `y` has their labels, where they are known."""
+        return describe_raw(sentences, y, self.support.kind, self.recipe, self.kept_features)
+
+    def read(self, path: str | os.PathLike[str], format: CorpusFormat | None = None) -> Corpus:
+        """A corpus file (.parquet), or a raw file in any format, read as the training corpus was."""
+        name = os.fspath(path)
+        if name.endswith(".parquet"):
+            return Corpus.load(name)
+        if self.recipe is None:
+            raise InputError(
+                f"the model does not know how its corpus was made, so it cannot read {name}",
+                advice="import it as the training corpus was (`gramline corpus import`), or train the model again",
+            )
+        return self.recipe.read(name, format=format, keep=self.kept_features)
+
+    @cached_property
+    def kept_features(self) -> frozenset[str] | None:
+        """The features that a minimum count left in training, where new text cannot be described without them."""
+        is_needed = self.recipe is not None and self.recipe.needs_kept_features
+        return frozenset(self.support.vocabulary.features) if is_needed else None
 
     # ---- prediction
 
-    def predict(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> list[list[str]]:
+    def predict(self, corpus: NewStructures, *, block_rows: int | None = None) -> list[list[str]]:
         """Labels of every structure."""
         predicted: list[list[str]] = []
         for (part,) in self._streamed(corpus, block_rows, self._labeling.predict):
             predicted.extend(part)
         return predicted
 
-    def decision_scores(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
+    def decision_scores(self, corpus: NewStructures, *, block_rows: int | None = None) -> Matrix:
         """Scores of every position (for structure kernels: of every structure) and label."""
-        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, self._labeling.decision_scores)])
+        return self._joined(part for (part,) in self._streamed(corpus, block_rows, self._labeling.decision_scores))
 
-    def predict_proba(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Matrix:
+    def predict_proba(self, corpus: NewStructures, *, block_rows: int | None = None) -> Matrix:
         """Probabilities of the labels at every position, from learners that know them."""
-        return np.concatenate([part for (part,) in self._streamed(corpus, block_rows, self._probabilities)])
+        return self._joined(part for (part,) in self._streamed(corpus, block_rows, self._probabilities))
 
     def predict_with_proba(
-        self, corpus: Packable | Packed, *, block_rows: int | None = None
+        self, corpus: NewStructures, *, block_rows: int | None = None
     ) -> tuple[list[list[str]], Matrix]:
         """Both, from one look at the new structures."""
         predicted: list[list[str]] = []
@@ -110,9 +151,13 @@ class Model:
         for part, table in self._streamed(corpus, block_rows, self._labeling.predict, self._probabilities):
             predicted.extend(part)
             tables.append(table)
-        return predicted, np.concatenate(tables)
+        return predicted, self._joined(tables)
 
-    def crosses(self, corpus: Packable | Packed, *, block_rows: int | None = None) -> Iterator[GramOperator]:
+    def _joined(self, tables: Iterable[Matrix]) -> Matrix:
+        """Tables over the labels, one below the other; of no structures, an empty one."""
+        return np.concatenate([np.zeros((0, len(self.label_names))), *tables])
+
+    def crosses(self, corpus: NewStructures, *, block_rows: int | None = None) -> Iterator[GramOperator]:
         """The Gram between the support and each block of new structures, computed tile by tile."""
         if self.kernel is None:
             raise LearnerError(f"{type(self.learner).__name__} reads features, not a Gram matrix")
@@ -137,10 +182,14 @@ class Model:
         return self.learner.predict_proba(evidence)
 
     def _streamed(
-        self, corpus: Packable | Packed, block_rows: int | None, *answers: Callable[[Any], Any]
+        self, corpus: NewStructures, block_rows: int | None, *answers: Callable[[Any], Any]
     ) -> Iterator[tuple[Any, ...]]:
-        """What the learner answers for every block of new structures."""
+        """What the learner answers for every block of new structures; nothing where there are none."""
         self.notes.clear()
+        if is_listed(corpus) and not isinstance(corpus, Packed | Packable):
+            corpus = list(corpus)
+            if not corpus:
+                return
         try:
             if self.learner.reads_corpus:
                 packed = self._packed(corpus)
@@ -154,8 +203,12 @@ class Model:
                 raise
             raise LearnerError(f"the learner of this model lacks {error.name!r}", advice="train it again") from None
 
-    def _packed(self, corpus: Packable | Packed) -> Packed:
+    def _packed(self, corpus: NewStructures) -> Packed:
         """The new structures in the model's vocabulary."""
+        if isinstance(corpus, Corpus):
+            corpus = describe_like(corpus, self.recipe)
+        elif not isinstance(corpus, Packed | Packable):
+            corpus = self.corpus_of(corpus)
         packed = pack_like(corpus, self.support, "model")
         if packed is not corpus:
             used = packed.features.indices
@@ -178,6 +231,7 @@ class Model:
     def describe(self) -> dict[str, Any]:
         """What it is, as a small JSON-able dictionary."""
         return describe_learner(self.learner, self.kernel, self.support) | {
+            "recipe": None if self.recipe is None else self.recipe.describe(),
             "labels": list(self.label_names),
             "support_structures": len(self.support),
             "support_positions": self.support.n_positions,
@@ -189,7 +243,8 @@ class Model:
         """Write the model, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
         counted = self.counted
         more = {} if counted is None else {"counted": {"symbols": counted.symbols, "labels": counted.labels}}
-        save_learner(path, MODEL, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
+        saved = SavedLearner(self.learner, self.kernel, self.support, more, self.recipe)
+        save_learner(path, MODEL, saved, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -206,7 +261,7 @@ class Model:
             raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
-        return cls(saved.learner, saved.kernel, saved.support, counted)
+        return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe)
 
 
 def pack_like(corpus: Packable | Packed, support: Packed, what: str) -> Packed:

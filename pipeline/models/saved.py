@@ -21,6 +21,7 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.corpus.packed import Arrays, check_codes, check_offsets, packed_from_arrays, packed_to_arrays
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.storage.groups import check_format, read_group, require_kind_or_nothing
 from gramline.pipeline.storage.places import SAVED_LEARNERS, GroupKind
@@ -99,6 +100,7 @@ class SavedLearner:
     kernel: Kernel | None
     support: Packed
     more: Mapping[str, Arrays] = field(default_factory=dict)
+    recipe: Recipe | None = None  # of the training corpus; models of 0.1.0 have none
 
 
 def describe_learner(learner: Learner, kernel: Kernel | None, support: Packed) -> dict[str, Any]:
@@ -123,6 +125,8 @@ def save_learner(path: str | os.PathLike[str], kind: GroupKind, saved: SavedLear
         "learner": learner,
         "support": support,
     }
+    if saved.recipe is not None:
+        attributes["recipe"] = saved.recipe.to_dict()
     sets = {"learner": learner_arrays, "support": support_arrays, **saved.more}
     arrays = {f"{prefix}.{name}": array for prefix, named in sets.items() for name, array in named.items()}
     write_group(path, attributes, arrays, replaces=SAVED_LEARNERS if overwrite else ())
@@ -161,7 +165,8 @@ def load_learner(path: str | os.PathLike[str], makers: Mapping[GroupKind, Callab
         support = packed_from_arrays(attributes["support"], sets.pop("support", {}))
         if kernel is not None:
             kernel.check_prepared(support)
-        return makers[kind](SavedLearner(learner_from_state(state, learner_arrays), kernel, support, sets))
+        recipe = Recipe.from_dict(attributes["recipe"]) if "recipe" in attributes else None
+        return makers[kind](SavedLearner(learner_from_state(state, learner_arrays), kernel, support, sets, recipe))
     except UNREADABLE as error:
         raise StoreError(f"{url} is a damaged {kind.name} ({error}); train it again") from None
 
