@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from gramline.pipeline.candidates.columns import Groups, RankingScore, ranking_s
 from gramline.pipeline.candidates.corpus import read_trees
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.imports import FORMATS
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
 from gramline.pipeline.models.model import Model, load_trained
@@ -26,15 +28,16 @@ from gramline.pipeline.models.predictions import (
 
 HELP = """Compare predicted labels with those of CORPUS.
 
-SOURCE is a model, or a file of predictions (JSON lines or CoNLL columns). Precision, recall and F1 are over all labels
-but the dummy one, token by token and span by span (IOB2).
+SOURCE is a model, or a file of predictions (JSON lines or CoNLL columns). CORPUS is a corpus, or a file in any format
+that `gramline corpus import` reads: a model describes its words as those it learned from. Precision, recall and F1 are
+over all labels but the dummy one, token by token and span by span (IOB2).
 
 For a ranker, CORPUS holds candidates: the parse score of the chosen ones stands beside that of the first (the most
 probable) and of the best ones. With --gold, sentences without a candidate count as well, with a score of 0.
 
 \b
 Example:
-  gramline evaluate model.zarr test.parquet
+  gramline evaluate model.zarr test.conll
   gramline evaluate predictions.jsonl test.parquet --json
   gramline evaluate ranker.zarr candidates.parquet --gold new.trees"""
 
@@ -46,6 +49,7 @@ Example:
 @click.option("--no-dummy", is_flag=True, help="Every label counts.")
 @click.option("--allow-unknown-labels", is_flag=True, help="Count labels that the model does not know as mistakes.")
 @click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
+@click.option("--input-format", type=click.Choice(list(FORMATS)), help="Of CORPUS [default: by its name].")
 @click.option("--gold", metavar="TREES", help="Of a ranker: the trees that the candidates are for.")
 @json_option
 def evaluate(
@@ -55,6 +59,7 @@ def evaluate(
     no_dummy: bool,
     allow_unknown_labels: bool,
     block_rows: int | None,
+    input_format: Any,
     gold: str | None,
     as_json: bool,
 ) -> None:
@@ -62,7 +67,7 @@ def evaluate(
     is_file = Path(source).is_file()
     trained = None if is_file else load_trained(source)
     if (trained is None and holds_choices(source)) or not isinstance(trained, Model | None):
-        candidates = Corpus.load(corpus)
+        candidates = Corpus.read(corpus, format=input_format)
         groups = Groups.of(candidates)
         chosen = read_choices(source, groups) if trained is None else trained.choose(candidates)
         missing = [] if gold is None else weights_without_candidates(candidates, groups, read_trees(gold), gold)
@@ -74,7 +79,7 @@ def evaluate(
         return
     if gold is not None:
         raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
-    right = Corpus.load(corpus)
+    right = Corpus.read(corpus, format=input_format) if trained is None else trained.read(corpus, input_format)
     if trained is None:
         predicted: list[list[str | None]] = labels_in_file(source, right)
     else:

@@ -15,11 +15,12 @@ from gramline.learners.labels import first_unknown_label
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.candidates.corpus import constituents
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.parses import words
+from gramline.pipeline.corpus.parses import bracketed, words
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import system_reason, write_then_rename
 
 NO_WORD = "_"  # what a column shows for a position without a word
+PREDICTED = "predicted"  # the key or column beside those of the input
 
 
 @dataclass(frozen=True)
@@ -38,22 +39,33 @@ class Predictions:
                 record["probabilities"] = list(self.probabilities[number])
             yield record
 
+    def confidence(self) -> list[list[float]] | None:
+        """The probability of every predicted label."""
+        if self.probabilities is None:
+            return None
+        pairs = zip(self.labels, self.probabilities, strict=True)
+        return [[table[str(label)] for label, table in zip(*pair, strict=True)] for pair in pairs]
+
     def lines(self, layout: str) -> Iterator[str]:
-        """Lines of text without their ends; `layout` is jsonl or conll."""
+        """Lines of text without their ends; `layout` is jsonl or conll (word, confidence where known, label)."""
         if layout == "jsonl":
             yield from (json.dumps(record, ensure_ascii=False) for record in self.records())
             return
+        confidence = self.confidence()
         for number, record in enumerate(self.records()):
-            for token, label in zip(record["tokens"], record["labels"], strict=True):
-                for text in (token, label):
-                    if text is not None and (not text or set(text) & set(" \t\r\n")):
-                        raise InputError(
-                            f"{text!r} does not fit into a column",
-                            advice="write the predictions as jsonl",
-                            structure=number,
-                        )
-                yield f"{NO_WORD if token is None else token}\t{label}"
+            for position, (token, label) in enumerate(zip(record["tokens"], record["labels"], strict=True)):
+                row = [NO_WORD if token is None else in_column(token, number)]
+                row += [] if confidence is None else [f"{confidence[number][position]:.4f}"]
+                yield "\t".join([*row, in_column(label, number)])
             yield ""
+
+
+def in_column(text: str | None, structure: int) -> str:
+    """A word or a label that fits into a column."""
+    if text is not None and (not text or set(text) & set(" \t\r\n")):
+        problem = f"{text!r} does not fit into a column"
+        raise InputError(problem, advice="write the predictions as jsonl", structure=structure)
+    return str(text)
 
 
 def by_label(tables: list[NDArray[np.float64]], names: tuple[str, ...]) -> list[list[dict[str, float]]]:
@@ -88,6 +100,9 @@ def read_predictions(path: str) -> Predictions:
 
 def labels_in_file(path: str, gold: Corpus) -> list[list[str | None]]:
     """Labels from a file of predictions for these structures."""
+    if path.endswith(".parquet"):
+        labeled = Corpus.load(path)
+        return [list(labels) for labels in labeled.column(PREDICTED)]
     predictions = read_predictions(path)
     for number, (name, right) in enumerate(zip(predictions.ids, gold.ids, strict=False)):
         if name is not None and name != right:
@@ -120,10 +135,10 @@ def _from_json(text: str, path: str) -> Predictions:
             record = json.loads(line)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
-        labels = record.get("labels") if isinstance(record, dict) else None
+        labels = record.get(PREDICTED, record.get("labels")) if isinstance(record, dict) else None
         if not isinstance(labels, list) or not all(label is None or isinstance(label, str) for label in labels):
             raise InputError('a prediction is an object with a list of "labels"', path=path, line=number)
-        records.append(record)
+        records.append(record | {"labels": labels})
     return Predictions(
         [record.get("id") for record in records],
         [record.get("tokens", [None] * len(record["labels"])) for record in records],
@@ -149,6 +164,15 @@ def _from_columns(text: str, path: str) -> Predictions:
         tokens[-1].append(columns[0])
         labels[-1].append(columns[-1])
     return Predictions([None] * len(labels), tokens, labels)
+
+
+def chosen_trees(corpus: Corpus, chosen: Sequence[int]) -> Iterator[str]:
+    """The chosen parse of every group in brackets."""
+    groups = Groups.of(corpus)
+    if corpus.kind != "parses":
+        raise InputError(f"chosen {corpus.kind} are not written as brackets", advice="write them as jsonl")
+    picked = corpus.select(members[k] for members, k in zip(groups.members, chosen, strict=True))
+    return map(bracketed, picked.trees)
 
 
 def choice_records(corpus: Corpus, chosen: Sequence[int]) -> Iterator[dict[str, Any]]:

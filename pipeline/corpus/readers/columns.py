@@ -14,7 +14,7 @@ from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.textfile import read_lines
 from gramline.pipeline.errors import CorpusError
 
-_DOCUMENT_MARK = "-DOCSTART-"
+DOCUMENT_MARK = "-DOCSTART-"
 COMMENT = "# "
 SKIP_COMMENTS = "leave comments out (--skip-comments)"
 SKIP_MARKS = "leave document marks out (--skip-document-marks)"
@@ -78,7 +78,7 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False, skip_co
         if skip_comments and line.startswith(COMMENT):
             continue
         fields = [field for field in line.replace("\t", " ").split(" ") if field]
-        if not fields or (skip_document_marks and fields[0] == _DOCUMENT_MARK):
+        if not fields or (skip_document_marks and fields[0] == DOCUMENT_MARK):
             if len(flat) > starts[-1]:
                 starts.append(len(flat))
             continue
@@ -90,7 +90,7 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False, skip_co
             lines.append(number)
             if line.startswith(COMMENT):
                 comments.append(number)
-        if fields[0] == _DOCUMENT_MARK:
+        if fields[0] == DOCUMENT_MARK:
             marks.append(number)
         flat.append(fields)
     if len(flat) > starts[-1]:
@@ -104,7 +104,7 @@ def read_columns(path: str | Path, *, skip_document_marks: bool = False, skip_co
     notes = [
         Note(kind, f"{_lines(found)} {looks} and {_read(found)}", advice)
         for kind, looks, found, advice in (
-            ("document marks", f"{_begins(marks)} with {_DOCUMENT_MARK}", marks, SKIP_MARKS),
+            ("document marks", f"{_begins(marks)} with {DOCUMENT_MARK}", marks, SKIP_MARKS),
             ("comments", f"{_begins(comments)} a sentence with #", comments, SKIP_COMMENTS),
         )
         if found
@@ -133,6 +133,6 @@ def _uneven(first: tuple[str, int, int], here: tuple[str, int, int]) -> CorpusEr
     advice = "every token needs the same"
     if line.startswith("#"):
         advice = SKIP_COMMENTS
-    elif line.startswith(_DOCUMENT_MARK):
+    elif line.startswith(DOCUMENT_MARK):
         advice = SKIP_MARKS
     return CorpusError(problem, advice=advice, line=number)

@@ -167,10 +167,10 @@ def test_predictions_with_the_probabilities_of_all_labels(
             assert found == dict(zip(known.label_names, next(table), strict=True))
             assert label == max(found, key=found.__getitem__)
     assert "probabilities" not in gramline("predict", gaussian, corpus).out
-    for refused, why in (
-        ([*asked, "-o", tmp_path / "found.conll"], "--probabilities are written as JSON lines only"),
-        (["predict", model, corpus, "--probabilities"], "LabelingPerceptron cannot tell probabilities"),
-    ):
-        answer = gramline(*refused)
-        assert answer.code == 2
-        assert why in answer.error
+    assert gramline(*asked, "-o", tmp_path / "found.conll").code == 0
+    word, confidence, label = (tmp_path / "found.conll").read_text().splitlines()[0].split("\t")
+    assert (word, label) == (records[0]["tokens"][0], records[0]["labels"][0])
+    assert confidence == f"{records[0]['probabilities'][0][label]:.4f}"
+    answer = gramline("predict", model, corpus, "--probabilities")
+    assert answer.code == 2
+    assert "LabelingPerceptron cannot tell probabilities" in answer.error

@@ -1,0 +1,135 @@
+"""Predictions written in the format of the file they are for: what it holds stays, the predicted labels are added.
+
+CoNLL: a last column, and the confidence before it. CoNLL-U: `Predicted=` and `Confidence=` in MISC. JSON lines: the
+keys "predicted" and "probabilities". Parquet: the columns `predicted` and `confidence`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.imports import format_of
+from gramline.pipeline.corpus.readers.columns import COMMENT, DOCUMENT_MARK
+from gramline.pipeline.corpus.readers.conllu import COLUMNS, HEAD, NO_VALUE
+from gramline.pipeline.corpus.recipe import LISTS, Recipe
+from gramline.pipeline.corpus.textfile import read_lines
+from gramline.pipeline.errors import InputError
+from gramline.pipeline.models.predictions import PREDICTED, Predictions, in_column
+
+Layout = Literal["conll", "conllu", "jsonl", "parquet", "brackets"]
+LAYOUTS: tuple[Layout, ...] = ("conll", "conllu", "jsonl", "parquet", "brackets")
+CONFIDENCE = "confidence"
+SUFFIXES: dict[str, Layout] = {
+    **dict.fromkeys((".conll", ".txt", ".tsv"), "conll"),
+    ".conllu": "conllu",
+    ".parquet": "parquet",
+    **dict.fromkeys((".mrg", ".ptb", ".trees"), "brackets"),
+}
+
+
+def layout_of_input(path: str, recipe: Recipe | None) -> str:
+    """The format of a file with structures, as a model with this recipe reads it."""
+    if path.endswith(".parquet"):
+        return "parquet"
+    own: Any = "conll" if recipe is None or recipe.format == LISTS else recipe.format
+    return format_of(path, own)
+
+
+def layout_of_output(output: str | None, source: str) -> Layout:
+    """How to write: as the name of the output says, else as the input of format `source` is; on a terminal, text."""
+    by_name = SUFFIXES.get(Path(output).suffix.lower()) if output else None
+    if by_name is not None:
+        return by_name
+    if output is not None and Path(output).suffix.lower() in (".jsonl", ".ndjson", ".json"):
+        return "jsonl"
+    return next((layout for layout in ("conll", "conllu") if layout == source), "jsonl")
+
+
+def annotated_lines(path: str, source: str, layout: Layout, predictions: Predictions, corpus: Corpus) -> Iterator[str]:
+    """Lines of text in `layout`: those of the input at `path` where it has the same format, else new ones."""
+    if layout == "conllu":
+        return _conllu(read_lines(path) if source == "conllu" else _dependency_lines(corpus), predictions)
+    if layout != source:
+        return predictions.lines(layout)
+    return _columns(read_lines(path), predictions, corpus.recipe) if layout == "conll" else _json(path, predictions)
+
+
+def with_predictions(corpus: Corpus, predictions: Predictions) -> Corpus:
+    """The corpus with the predicted labels in a column of their own."""
+    corpus = corpus.with_column(PREDICTED, [list(labels) for labels in predictions.labels])
+    confidence = predictions.confidence()
+    return corpus if confidence is None else corpus.with_column(CONFIDENCE, confidence)
+
+
+def _flat(predictions: Predictions) -> Iterator[tuple[str, str | None]]:
+    """(label, confidence as text) of every position."""
+    confidence = predictions.confidence()
+    for number, labels in enumerate(predictions.labels):
+        for position, label in enumerate(labels):
+            yield in_column(label, number), None if confidence is None else f"{confidence[number][position]:.4f}"
+
+
+def _columns(lines: Iterable[str], predictions: Predictions, recipe: Recipe | None) -> Iterator[str]:
+    skips = {name: bool(recipe and recipe.option(name)) for name in ("skip_comments", "skip_document_marks")}
+    flat = _flat(predictions)
+    for line in lines:
+        fields = [field for field in line.replace("\t", " ").split(" ") if field]
+        is_skipped = (skips["skip_comments"] and line.startswith(COMMENT)) or (
+            skips["skip_document_marks"] and fields[:1] == [DOCUMENT_MARK]
+        )
+        if not fields or is_skipped:
+            yield line
+            continue
+        label, confidence = next(flat)
+        separator = "\t" if "\t" in line else " "
+        yield separator.join([line.rstrip(" \t"), *([] if confidence is None else [confidence]), label])
+
+
+def _conllu(lines: Iterable[str], predictions: Predictions) -> Iterator[str]:
+    flat = _flat(predictions)
+    for line in lines:
+        row = line.split("\t")
+        if len(row) != len(COLUMNS) or line.startswith("#") or not row[0].isdecimal():
+            yield line
+            continue
+        label, confidence = next(flat)
+        kept = [item for item in row[-1].split("|") if item != NO_VALUE]
+        more = [] if confidence is None else [f"Confidence={confidence}"]
+        yield "\t".join([*row[:-1], "|".join([*kept, f"Predicted={label}", *more])])
+
+
+def _dependency_lines(corpus: Corpus) -> Iterator[str]:
+    """Structures without a file of their own as CoNLL-U: words, and heads of trees."""
+    if corpus.kind not in ("sequences", "trees"):
+        raise InputError(f"{corpus.kind} do not fit into CoNLL-U", advice="write the predictions as jsonl")
+    links: list[Any] = corpus.table["links"].to_pylist() if corpus.kind == "trees" else []
+    for number, words in enumerate(corpus.tokens):
+        heads = [NO_VALUE] * len(words)
+        if links:
+            heads = ["0"] * len(words)
+            for node, below in enumerate(links[number]):
+                for child in below:
+                    heads[child] = str(node + 1)
+        yield f"# sent_id = {corpus.ids[number]}"
+        for position, word in enumerate(words):
+            row = [str(position + 1), NO_VALUE if word is None else in_column(word, number)]
+            row += [NO_VALUE] * (len(COLUMNS) - len(row))
+            row[HEAD] = heads[position]
+            yield "\t".join(row)
+        yield ""
+
+
+def _json(path: str, predictions: Predictions) -> Iterator[str]:
+    records = predictions.records()
+    for line in read_lines(path):
+        if not line.strip():
+            continue
+        own, found = json.loads(line), next(records)
+        own[PREDICTED] = found["labels"]
+        if "probabilities" in found:
+            own["probabilities"] = found["probabilities"]
+        yield json.dumps(own, ensure_ascii=False)

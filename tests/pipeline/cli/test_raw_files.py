@@ -1,0 +1,117 @@
+"""predict and evaluate on raw files, and predictions written in the format they came in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.models.labeler import KernelLabeler
+
+WORDS = [["Ann", "saw", "Bob"], ["they", "ran"], ["Eve", "ran"]]
+LABELS = [["B", "O", "B"], ["O", "O"], ["B", "O"]]
+DEPENDENCIES = (
+    "# sent_id = s1\n1-2\tcan't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tAnn\tAnn\tNOUN\t_\t_\t2\tsubj\t_\tSpaceAfter=No\n"
+    "2\tran\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    KernelLabeler().fit(WORDS, LABELS).save(tmp_path / "model.zarr")
+    return tmp_path / "model.zarr"
+
+
+def test_columns_come_back_with_one_more(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "new.conll"
+    raw.write_text("Ann B\nran O\n\n\nthey O\n")
+    shown = gramline("predict", model, raw)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines() == ["Ann B B", "ran O O", "", "", "they O O"]
+    raw.write_text("Ann\nran\n")
+    assert gramline("predict", model, raw, "-o", tmp_path / "out.conll").code == 0
+    assert (tmp_path / "out.conll").read_text() == "Ann B\nran O\n"
+    assert gramline("predict", model, raw, "--format", "jsonl").json["labels"] == ["B", "O"]
+
+
+def test_lines_that_were_skipped_stay(gramline: Any, tmp_path: Path) -> None:
+    train, new = tmp_path / "train.conll", tmp_path / "new.conll"
+    rows = "\n\n".join(
+        "\n".join(f"{w}\t{t}" for w, t in zip(*pair, strict=True)) for pair in zip(WORDS, LABELS, strict=True)
+    )
+    train.write_text(f"-DOCSTART-\tO\n\n# first\n{rows}\n")
+    corpus = Corpus.read(train, features="spelling", skip_comments=True, skip_document_marks=True)
+    KernelLabeler().fit(corpus).save(tmp_path / "model.zarr")
+    new.write_text("-DOCSTART-\tO\n\n# first\nAnn\tO\nran\tO\n")
+    assert gramline("predict", tmp_path / "model.zarr", new).out.splitlines() == [
+        *("-DOCSTART-\tO", "", "# first", "Ann\tO\tB", "ran\tO\tO")
+    ]
+
+
+def test_json_lines_keep_their_keys(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "new.jsonl"
+    raw.write_text('{"id": "x", "tokens": ["Ann", "ran"], "source": 3, "labels": ["O", "O"]}\n\n{"tokens": ["they"]}\n')
+    first, second = map(json.loads, gramline("predict", model, raw).out.splitlines())
+    assert first == {"id": "x", "tokens": ["Ann", "ran"], "source": 3, "labels": ["O", "O"], "predicted": ["B", "O"]}
+    assert second == {"tokens": ["they"], "predicted": ["O"]}
+
+
+def test_dependencies_get_a_key(gramline: Any, model: Path, tmp_path: Path) -> None:
+    words, raw = tmp_path / "words.model.zarr", tmp_path / "new.conllu"
+    raw.write_text(DEPENDENCIES)
+    trees = Corpus.read(raw, label="UPOS", features="words")
+    KernelLabeler().fit(trees).save(words)
+    lines = gramline("predict", words, raw).out.splitlines()
+    assert lines[:2] == DEPENDENCIES.splitlines()[:2]
+    assert [line.split("\t")[-1] for line in lines[2:4]] == ["SpaceAfter=No|Predicted=NOUN", "Predicted=VERB"]
+    again = tmp_path / "again.conllu"
+    again.write_text("\n".join(lines) + "\n")
+    assert Corpus.read(again, label="MISC.Predicted").labels == [["NOUN", "VERB"]]
+    trees.save(tmp_path / "trees.parquet")
+    assert gramline("predict", words, tmp_path / "trees.parquet", "-o", tmp_path / "made.conllu").code == 0
+    made = Corpus.read(tmp_path / "made.conllu", label="MISC.Predicted")
+    assert (made.labels, made.table["links"].to_pylist()) == ([["NOUN", "VERB"]], [[[], [0]]])
+    Corpus.from_sequences([["Ann"]]).save(tmp_path / "words.parquet")
+    assert gramline("predict", model, tmp_path / "words.parquet", "--format", "conllu").out.splitlines() == [
+        "# sent_id = 0",
+        "1\tAnn" + "\t_" * 7 + "\tPredicted=B",
+        "",
+    ]
+
+
+def test_a_corpus_gets_a_column(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw, out = tmp_path / "new.conll", tmp_path / "out.parquet"
+    raw.write_text("Ann B\nran O\n\nthey O\n")
+    assert gramline("predict", model, raw, "-o", out).code == 0
+    labeled = Corpus.load(out)
+    assert (labeled.column("predicted"), labeled.labels) == ([["B", "O"], ["O"]], [["B", "O"], ["O"]])
+    assert gramline("evaluate", out, raw, "--json").json["accuracy"] == 1.0
+    answer = gramline("predict", model, raw, "--format", "parquet")
+    assert (answer.code, answer.error) == (2, "a corpus cannot be written to stdout; say where to write it (-o FILE)")
+    answer = gramline("predict", model, raw, "--format", "brackets")
+    assert (answer.code, answer.error) == (2, "labels of positions do not fit into brackets; write them as jsonl")
+
+
+def test_a_raw_file_is_evaluated(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "test.txt"
+    raw.write_text("Ann B\nran O\n\nthey O\nsaw B\n")
+    scores = gramline("evaluate", model, raw, "--json").json
+    assert (scores["structures"], scores["accuracy"]) == (2, 0.75)
+    assert gramline("predict", model, raw, "-o", tmp_path / "p.conll").code == 0
+    assert gramline("evaluate", tmp_path / "p.conll", raw, "--json").json["accuracy"] == 0.75
+
+
+def test_a_file_made_otherwise_is_refused(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw, corpus = tmp_path / "new.conll", tmp_path / "new.parquet"
+    raw.write_text("Ann NNP B\n")
+    for command in ("predict", "evaluate"):
+        answer = gramline(command, model, raw)
+        assert answer.code == 2
+        assert "has 3 columns, where a token has 1 column, or one more with the label" in answer.error
+    Corpus.read(raw, features="spelling").save(corpus)
+    answer = gramline("predict", model, corpus)
+    assert answer.code == 2
+    assert "made otherwise than those the model learned from: columns 2 instead of 1" in answer.error
