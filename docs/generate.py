@@ -19,6 +19,7 @@ from gramline.kernels.parameters import REQUIRED, Parameter, Record, parameters_
 from gramline.kernels.value_kinds import Choice, Instance
 from gramline.learners.catalogue import LEARNERS, find_learner
 from gramline.pipeline.cli.job_file.tables import TABLES
+from gramline.pipeline.gram.kernel_choice import REACH, SHARES
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "pipeline" / "cli" / "job_file" / "job.schema.json"
@@ -167,6 +168,8 @@ def value(one: Parameter, repeats: bool) -> dict[str, Any]:
         schema = {"$ref": f"#/definitions/{name}"}
     if one.name == "label_kernel":
         schema = {"anyOf": [schema, {"type": "string"}]}
+    if one.name == REACH:
+        schema = {"anyOf": [schema, {"enum": list(SHARES)}]}
     schema = several(schema) if repeats else schema
     default = one.default.name if isinstance(one.default, Record) else one.default
     known = {} if default is REQUIRED or default is None else {"default": default}

@@ -139,8 +139,9 @@ def _planned_build(job: JobFile, corpus: str | None, other: str | None) -> GramB
         cols = Corpus.load(other)
     elif job.corpus.other is not None:
         cols = corpus_of(job, "other", like=rows)
-    kernel = kernel_from(job, rows.kind)
-    say_notes(kernel_notes(kernel, rows))
+    choice = kernel_from(job, rows)
+    kernel = choice.kernel
+    say_notes([*choice.notes, *kernel_notes(kernel, rows)])
     choices = StoreChoices(job.gram.dtype, job.gram.block_rows, job.gram.compression)
     todo = GramBuild(kernel, rows, job.gram.path, choices, other=cols)
     if job.cluster.limit_bytes is not None:

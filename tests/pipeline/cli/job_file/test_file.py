@@ -19,9 +19,12 @@ from gramline.pipeline.cli.job_file.kernel import kernel_from
 from gramline.pipeline.cli.job_file.tables import TABLES
 from gramline.pipeline.errors import InputError
 
+CORPUS = Corpus.from_sequences([["a", "b"], ["a", "b"]], [["X", "Y"], ["X", "Y"]])
+TAGGED = Corpus.from_tagged([[("a", "X"), ("b", "Y")]])
 
-def kernel_of(path: str | None = None, kind: str = "sequences", **options: Any) -> Any:
-    return kernel_from(load_job(path, OptionValues({"kernel": options})), kind)
+
+def kernel_of(path: str | None = None, corpus: Corpus = CORPUS, **options: Any) -> Any:
+    return kernel_from(load_job(path, OptionValues({"kernel": options})), corpus).kernel
 
 
 def written(folder: Path, text: str) -> str:
@@ -79,7 +82,7 @@ def test_a_job_file_describes_a_kernel_and_options_win(tmp_path: Path) -> None:
     assert kernel_of(str(path), c=0.9, observation="identity") == SequenceLabeling(
         c=0.9, observation=Identity(), prior=prior, label_kernel=((2.0,),)
     )
-    assert kernel_of(str(path), "tagged", name="tagging:decay=0.5").to_dict()["decay"] == 0.5
+    assert kernel_of(str(path), TAGGED, name="tagging:decay=0.5").to_dict()["decay"] == 0.5
     assert job.corpus.path == required(job.corpus.path, "corpus", "the corpus") == str(tmp_path / "train.parquet")
     given = OptionValues({"corpus": {"path": "else.parquet"}, "cluster": {"threads": 3}})
     changed = load_job(str(path), given)
@@ -91,6 +94,20 @@ def test_a_job_file_describes_a_kernel_and_options_win(tmp_path: Path) -> None:
         required(job.model.path, "model", "the model")
     advice = "name it on the command line or as 'path' in [model] of a job file"
     assert str(caught.value) == f"the model is missing; {advice}"
+
+
+def test_a_reach_that_the_corpus_chooses(tmp_path: Path) -> None:
+    assert kernel_of(reach="0.25") == SequenceLabeling(reach=0.25)
+    assert kernel_of(reach="auto") == SequenceLabeling(reach=1.0)
+    assert kernel_of(name="sequence-labeling:reach=auto,c=0.5") == SequenceLabeling(c=0.5, reach=1.0)
+    path = written(tmp_path, '[kernel]\nreach = "auto"\n')
+    assert kernel_of(path) == SequenceLabeling(reach=1.0)
+    assert kernel_from(load_job(path), CORPUS).notes == ("reach 1: neighbours make 50% of the matrix",)
+    for written_reach, options, line in (('"grid"', {}, 2), ("[0.1, 0.2]", {}, 2), ("1", {"reach": "0.1,auto"}, None)):
+        path = written(tmp_path, f"[kernel]\nreach = {written_reach}\n")
+        with pytest.raises(LocatedError, match="reach names several values, but one kernel is wanted") as caught:
+            kernel_of(path, **options)
+        assert (caught.value.line, caught.value.key) == (line, "reach")
 
 
 def test_another_kernel_takes_over_no_parameters_of_the_file_but_the_same_one_does(tmp_path: Path) -> None:
