@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Self
 from uuid import uuid4
 
@@ -147,6 +148,7 @@ def require_new_file(path: str) -> None:
     above = Path(path).parent
     if not stat.S_ISDIR(_mode(above)):
         raise InputError(f"{path} cannot be written: there is no folder {above}", advice="make it, or write elsewhere")
+    _try_to_write(path, above)
 
 
 def require_folder_or_nothing(path: str) -> None:
@@ -155,6 +157,27 @@ def require_folder_or_nothing(path: str) -> None:
     mode = _mode(path)
     if mode and not stat.S_ISDIR(mode):
         raise InputError(f"{path} is a file", advice="give the path of a folder")
+
+
+def require_writable_folder(path: str) -> None:
+    """Refuse a path that cannot be a folder to write to, before the work that would fill it."""
+    require_folder_or_nothing(path)
+    above = Path(path).absolute()
+    while not _mode(above) and above != above.parent:
+        above = above.parent
+    if not stat.S_ISDIR(_mode(above)):
+        raise InputError(f"{path} cannot be a folder: {above} is a file", advice=ADVICE[errno.ENOTDIR])
+    _try_to_write(path, above)
+
+
+def _try_to_write(path: str, folder: Path) -> None:
+    """A file without a name in `folder`: what a system says of permissions is not all that it thinks of them."""
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        advice = ADVICE.get(error.errno or 0, "choose another path")
+        raise InputError(f"{path} cannot be written: {system_reason(error)}", advice=advice) from None
 
 
 def _require_local(path: str) -> None:

@@ -7,18 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gramline.kernels.base import Kernel
 from gramline.pipeline.cli.job_file.corpus import corpus_of, read_corpus
-from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job
+from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged
+from gramline.pipeline.cli.job_file.kernel import kernel_options_of
 from gramline.pipeline.cli.terminal.notation import parse_settings
+from gramline.pipeline.crossval.fold_settings import DUPLICATES
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant, distinct_variants, expand_kernels, expand_variants
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.source import JobSource
+from gramline.pipeline.crossval.summary import n_duplicates
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.files import require_folder_or_nothing
+from gramline.pipeline.files import require_writable_folder
 from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.gram.kernel_choice import KernelChoice
+from gramline.pipeline.gram.plan import kernel_notes
+from gramline.pipeline.gram.spec import DEFAULT_KERNELS
 from gramline.pipeline.models.training import DEFAULT_LEARNER
 
 DEFAULT_CACHE = "gramline-cache"
@@ -33,6 +38,7 @@ class Prepared:
     data: JobData
     settings: JobSettings
     output: str
+    notes: tuple[str, ...]  # what was chosen, and what a user should know before anything runs
 
 
 def prepare(
@@ -51,7 +57,10 @@ def prepare(
     file = load_job(path if is_file else None, given)
     source = _source(path, is_file, file, corpus_path)
     gram, data = source.gram, source.data
-    kernels = (gram.kernel,) if gram is not None else _kernels(file, data)
+    if gram is not None and given.of("kernel"):
+        raise InputError(f"{path} is a Gram matrix, whose kernel is known", advice="leave out what describes a kernel")
+    choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data)
+    kernels = tuple(dict.fromkeys(choice.kernel for choice in choices))
     job = Job(
         kernels=kernels,
         variants=_variants(file, _learner_parameters(given, settings), len(kernels), data.corpus is not None),
@@ -72,13 +81,29 @@ def prepare(
         block_rows=file.gram.block_rows,
         compression=file.gram.compression,
         limit_bytes=file.cluster.limit_bytes,
+        files=file.files,
         description={"job_file": Path(path).read_text("utf-8") if is_file else None},
     )
     with file.locating("folds", key="group"):
         data = data.grouped_by(job.folds.group)
     with file.locating("folds", key="count" if job.folds.file is None else "file"):
-        job_folds(job, data)
-    return Prepared(file, job, data, places, output)
+        outer, _ = job_folds(job, data)
+    used = [job.kernels[number] for number in job.used_kernels]
+    notes = [note for choice in choices if choice.kernel in used for note in choice.notes]
+    if data.corpus is not None:
+        notes += sorted({note for kernel in used for note in kernel_notes(kernel, data.corpus)})
+    notes += duplicate_notes(n_duplicates(data, outer), len(data.labels))
+    return Prepared(file, job, data, places, output, tuple(dict.fromkeys(notes)))
+
+
+def duplicate_notes(n_seen: int | None, n_structures: int) -> list[str]:
+    """What to say of structures that stand in more than one fold."""
+    if not n_seen:
+        return []
+    return [
+        f"{n_seen:,} of {n_structures:,} structures stand in more than one fold: held out by one while an equal one "
+        f'trains; --group {DUPLICATES} (group = "{DUPLICATES}" in [folds]) keeps equal ones together'
+    ]
 
 
 def _source(path: str, is_file: bool, file: JobFile, corpus_path: str | None) -> JobSource:
@@ -93,18 +118,21 @@ def _folder(file: JobFile, table: str, path: str | None, default: Path) -> str:
     """Where to write: as the option says, or the job file, or else the default."""
     folder = str(path or default)
     with file.locating(table, key="path"):
-        require_folder_or_nothing(folder)
+        require_writable_folder(folder)
     return folder
 
 
-def _kernels(file: JobFile, data: JobData) -> tuple[Kernel, ...]:
+def _kernels(file: JobFile, data: JobData) -> list[KernelChoice]:
+    """All that the tables of the file describe together with the options."""
     if data.corpus is None:
-        return ()
-    kernels: list[Kernel] = []
+        return []
+    given = kernel_options_of(file)
+    choices: list[KernelChoice] = []
     for index, table in enumerate(file.kernels or [{}]):
-        with file.locating("kernel", index=index, key="name"):
-            kernels += expand_kernels(table, data.corpus.kind)
-    return tuple(dict.fromkeys(kernels))
+        with file.locating("kernel", given, index, key="name"):
+            described = merged(table, given, DEFAULT_KERNELS[data.corpus.kind])
+            choices += expand_kernels(described, data.corpus)
+    return choices
 
 
 def _learner_parameters(given: OptionValues, settings: tuple[str, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, size
-from gramline.pipeline.files import require_no_folder
+from gramline.pipeline.files import require_new_file
 from gramline.pipeline.reporting.run_report import write_run_report
 
 HELP = """Write the run RUN as one HTML page that needs no network.
@@ -26,7 +26,7 @@ Example:
 @json_option
 def report(run: str, output: str | None, as_json: bool) -> None:
     if output is not None:
-        require_no_folder(output)
+        require_new_file(output)
     written = write_run_report(run, output)
     n_bytes = Path(written).stat().st_size
     if as_json:

@@ -10,6 +10,7 @@ from gramline.kernels.value_kinds import Number
 from gramline.pipeline.settings_file import FilePath
 
 MOST_REPEATS = 10_000
+DUPLICATES = "duplicates"  # in the place of a column: equal structures are a group
 FoldCount = Annotated[int, Number(whole=True, least=2)]
 
 
@@ -21,5 +22,7 @@ class FoldSettings:
     seed: Annotated[WholeOrZero | None, "shuffle structures with this seed; none: in their order"] = None
     repeats: Annotated[int, Number(whole=True, least=1, most=MOST_REPEATS), "repeat the folds with other shuffles"] = 1
     stratified: Annotated[Boolean, "spread every label over the folds"] = False
-    group: Annotated[Text | None, "a column of the corpus: structures with the same value stay together"] = None
+    group: Annotated[
+        Text | None, "a column of the corpus: structures with the same value stay together; `duplicates`: equal ones do"
+    ] = None
     file: Annotated[FilePath | None, "JSON: lists of held-out structures, one per fold"] = None

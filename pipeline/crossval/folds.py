@@ -71,6 +71,11 @@ class Folds:
         times = np.bincount(np.concatenate(self.held_out)) if self.held_out else np.zeros(0, np.int64)
         return int((times > 1).sum())
 
+    def n_seen_in_training(self, groups: Held) -> int:
+        """Structures that a fold holds out while one of the same group, one equal to it, say, trains in that fold."""
+        seen = [held[np.isin(groups[held], groups[self.training(fold)])] for fold, held in enumerate(self.held_out)]
+        return len(np.unique(np.concatenate(seen))) if seen else 0
+
     def hidden(self, fold: int) -> Held:
         """Structures whose labels a fold must not see: held out, or left out."""
         return np.union1d(self.held_out[fold], self.left_out[fold]) if self.left_out else self.held_out[fold]

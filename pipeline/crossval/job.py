@@ -23,10 +23,12 @@ from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.duplicates import duplicate_groups
+from gramline.pipeline.crossval.fold_settings import DUPLICATES
 from gramline.pipeline.crossval.folds import Folds, FoldSpec
 from gramline.pipeline.crossval.validate import METRICS
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.gram.spec import kernel_for
+from gramline.pipeline.gram.kernel_choice import KernelChoice, choose_kernels
 from gramline.pipeline.gram.stored import StoredGram
 
 MOST = 100_000  # settings of one job: nobody waits for more
@@ -94,10 +96,10 @@ def expand_variants(
             yield Variant(kernel, learner, choice)
 
 
-def expand_kernels(description: Mapping[str, Any], kind: str) -> Iterator[Kernel]:
-    """Every kernel of a description, for a corpus of `kind`; the default of that kind where it has no name."""
+def expand_kernels(description: Mapping[str, Any], corpus: Corpus) -> Iterator[KernelChoice]:
+    """Every kernel of a description, for a corpus; the default of its kind where the description has no name."""
     for choice in expand(description, kernel_kinds()):
-        yield kernel_for(choice, kind)
+        yield from choose_kernels(choice, corpus)
 
 
 def distinct_variants(variants: Iterable[Variant]) -> tuple[Variant, ...]:
@@ -180,11 +182,13 @@ class JobData:
         return cls(corpus.fingerprint, corpus.ids, corpus.tokens, corpus.labels, source, corpus)
 
     def grouped_by(self, column: str | None) -> JobData:
-        """The same structures; those with the same value in a column of their corpus belong together."""
+        """The same structures; those with the same value in a column of their corpus belong together, or equal ones."""
         if column is None:
             return self
         if self.corpus is None:
             raise InputError("a Gram store has no columns to group by; give its corpus with --corpus")
+        if column == DUPLICATES:
+            return replace(self, groups=duplicate_groups(self.corpus).tolist())
         return replace(self, groups=self.corpus.column(column))
 
     @classmethod

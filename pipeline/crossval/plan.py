@@ -1,15 +1,19 @@
-"""What a cross-validation will take, before anything runs: stores, bytes, time and passes over the tiles."""
+"""What a cross-validation will take, before anything runs: stores, bytes, passes over the tiles, time."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.folds import joined
-from gramline.pipeline.crossval.job import Job, JobData, problems_of
+from gramline.pipeline.crossval.job import Job, JobData, Problem, Variant, problems_of
+from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings, stored
+from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.training_time import training_seconds
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.spec import GramSpec, counts_labels
 
@@ -33,7 +37,9 @@ def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, 
         "stores": stores,
         "bytes": sum(store["new_bytes"] for store in stores),
         "seconds": sum(store["seconds"] for store in stores),
-        "training": _training(job, len(folds)),
+        "training": _training(
+            job, data, settings, [p for p in problems if p.digest not in solved], n_threads, len(folds)
+        ),
         "run": str(folder.path),
     }
 
@@ -73,14 +79,19 @@ def _forecast(job: Job, data: JobData, settings: JobSettings, number: int, n_thr
     return GramBuild(job.kernels[number], data.corpus, None, choices).forecast().to_dict(n_threads)
 
 
-def _training(job: Job, n_folds: int) -> list[dict[str, Any]]:
-    """How often every learner reads the tiles."""
+def _training(
+    job: Job, data: JobData, settings: JobSettings, todo: Sequence[Problem], n_threads: int, n_folds: int
+) -> list[dict[str, Any]]:
+    """How often every learner reads the tiles, and how long its unsolved problems take at most."""
     rows: dict[tuple[str, bool], dict[str, Any]] = {}
-    for variant in job.variants:
+    unsolved: dict[tuple[str, bool], list[Variant]] = {}
+    per_variant = Counter(problem.variant for problem in todo)
+    for number, variant in enumerate(job.variants):
         learner = variant.make()
         shares_a_pass = isinstance(learner, SharedPassLearner)
-        key = (variant.learner, shares_a_pass)
+        key = (variant.learner, learner.reads_corpus)
         row = rows.setdefault(key, {"learner": variant.learner, "problems": 0, "rounds": 0})
+        unsolved.setdefault(key, []).extend([variant] * per_variant[number])
         row["problems"] += n_folds
         row["rounds"] = max(row["rounds"], learner.round_limit)
         if learner.reads_corpus:
@@ -89,4 +100,6 @@ def _training(job: Job, n_folds: int) -> list[dict[str, Any]]:
             row["passes"] = f"at most {row['rounds']:,} and 1 to predict, for all problems of a kernel together"
         else:
             row["passes"] = "1 per problem"
-    return list(rows.values())
+    return [
+        row | {"seconds": training_seconds(job, data, settings, unsolved[key], n_threads)} for key, row in rows.items()
+    ]

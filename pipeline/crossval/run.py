@@ -6,16 +6,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.request import urlopen
 
 from gramline.pipeline.crossval.folds import Folds, joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
+from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings, Running, solve, stored
+from gramline.pipeline.crossval.solve import JobSettings, Running, solve
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
+from gramline.pipeline.errors import first_line
 from gramline.pipeline.events import JobStarted, Listener, Message, silent
 from gramline.pipeline.executors.base import Executor, HasDashboard
 
@@ -29,6 +31,7 @@ class JobResult:
     result: CrossValidation
     nested: NestedSelection | None
     summary: dict[str, Any]
+    new_units: list[dict[str, Any]] = field(default_factory=list)  # what this session trained
 
 
 def job_folds(job: Job, data: JobData) -> tuple[Folds, Folds | None]:
@@ -62,25 +65,31 @@ def run_job(
         progress(JobStarted(len(problems), len(problems) - len(todo)))
         running = Running(job, data, folder, settings, folds, _once(stack, executor, progress), progress)
         solve(running, todo)
-        outcomes = folder.outcomes()
-        rows = [[outcomes[p.digest] for p in problems if p.variant == k] for k in range(len(job.variants))]
-        result = assembled(job.settings(), outer, data.labels, [row[: len(outer)] for row in rows], dummy=job.dummy)
+        done_variants = [k for k in range(len(job.variants)) if k not in running.failed]
+        if not done_variants:
+            raise next(iter(running.failed.values()))
+        outcomes, settings_of = folder.outcomes(), job.settings()
+        solved = [[p for p in problems if p.variant == k] for k in done_variants]
+        rows = [[outcomes[p.digest] for p in row] for row in solved]
+        done_settings = [settings_of[k] for k in done_variants]
+        result = assembled(done_settings, outer, data.labels, [row[: len(outer)] for row in rows], dummy=job.dummy)
         nested = None
         if inner is not None:
-            inside = assembled(job.settings(), inner, data.labels, [row[len(outer) :] for row in rows], dummy=job.dummy)
+            inside = assembled(done_settings, inner, data.labels, [row[len(outer) :] for row in rows], dummy=job.dummy)
             nested = select_nested(result, inside, job.metric)
+        units, is_new = _units(folder, problems), {problem.digest for problem in todo}
         summary = summarize(job, data, result, nested) | {
+            "failed": [settings_of[k] | {"reason": first_line(error)} for k, error in sorted(running.failed.items())],
+            "files": settings.files,
             "stores": running.stores or _stores_before(folder),
-            "units": _units(folder, problems),
-            "digests": {
-                str(k): [p.digest for p in problems if p.variant == k][: len(outer)] for k in range(len(job.variants))
-            },
+            "units": [_without_problems(unit) for unit in units],
+            "digests": {str(k): [p.digest for p in row[: len(outer)]] for k, row in enumerate(solved)},
             "notes": dict(Counter(note for row in rows for held in row for note in held.notes)),  # by problems
             "problems": {"total": len(problems), "solved_before": len(problems) - len(todo)},
             "seconds": time.perf_counter() - begin,
         }
         folder.write_results(result, data, summary)
-    return JobResult(result, nested, summary)
+    return JobResult(result, nested, summary, [_without_problems(unit) for unit in units if is_new & {*unit["traces"]}])
 
 
 def _units(folder: RunFolder, problems: Sequence[Problem]) -> list[dict[str, Any]]:
@@ -90,8 +99,12 @@ def _units(folder: RunFolder, problems: Sequence[Problem]) -> list[dict[str, Any
     def first(unit: dict[str, Any]) -> int:
         return min((order.get(digest, len(order)) for digest in unit["traces"]), default=len(order))
 
-    units = sorted(folder.unit_details(), key=first)
-    return [{key: value for key, value in unit.items() if key not in PER_PROBLEM} for unit in units]
+    return sorted(folder.unit_details(), key=first)
+
+
+def _without_problems(unit: dict[str, Any]) -> dict[str, Any]:
+    """What a unit says of all its problems together."""
+    return {key: value for key, value in unit.items() if key not in PER_PROBLEM}
 
 
 def _once(

@@ -1,31 +1,29 @@
 """Solves the problems of a job: completes the Gram matrices they need, trains, and writes down every outcome.
 
-Every finished problem is on disk before the next one is waited for. A problem as a task for any worker names its store
-(or corpus) and carries structure numbers only.
+Every finished problem is on disk before the next one is waited for. A setting whose numbers overflow or do not converge
+is given up, the others go on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.parquet as pq
-
-from gramline.learners.catalogue import find_learner, make_learner
+from gramline.kernels.errors import KernelOverflowError
+from gramline.learners.catalogue import find_learner
+from gramline.learners.errors import ConvergenceError, NotPositiveDefiniteError
 from gramline.learners.kinds import SharedPassLearner
-from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem
+from gramline.pipeline.crossval.problem_task import ProblemTask, solve_problem, stored
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.training import HeldOut, drop_unlabeled, fit_on_corpus, fit_on_gram, fit_one, hide
-from gramline.pipeline.errors import PlanError, RunError, named_line
+from gramline.pipeline.crossval.setting_names import setting_names
+from gramline.pipeline.crossval.training import fit_on_gram, hide
+from gramline.pipeline.errors import PlanError, RunError, first_line, named_line
 from gramline.pipeline.events import (
     Event,
     Listener,
@@ -37,16 +35,17 @@ from gramline.pipeline.events import (
     TrainingStarted,
 )
 from gramline.pipeline.executors.base import FINAL, Executor
-from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store
-from gramline.pipeline.gram.cache import GramCache, LeadingGram, building
+from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store, remove_on_overflow
+from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.cholesky import plan_factor
 from gramline.pipeline.gram.plan import megabytes
 from gramline.pipeline.gram.spec import counts_labels
-from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram, report_reads
 from gramline.pipeline.models.training import vector_bytes
 
 DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_many` holds at its worst
+# What one setting's numbers do, whatever is right with the others.
+NUMERICAL = (KernelOverflowError, ConvergenceError, NotPositiveDefiniteError)
 TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
 
 
@@ -59,6 +58,7 @@ class JobSettings:
     block_rows: int | None = None
     compression: str | None = None
     limit_bytes: int | None = None  # memory of one worker thread
+    files: dict[str, str] = field(default_factory=dict)  # where lists of kernels came from, see `setting_names`
     description: dict[str, Any] = field(default_factory=dict)  # what run.json says besides the job
 
 
@@ -74,11 +74,23 @@ class Running:
     executor: Callable[[], Executor]
     progress: Listener
     stores: list[dict[str, Any]] = field(default_factory=list)
+    failed: dict[int, Exception] = field(default_factory=dict)  # why a variant came to no end, by its number
+
+    def fail(self, variant: int, error: Exception) -> None:
+        """Give a variant up; the others go on."""
+        if variant not in self.failed and len(self.job.variants) > 1:
+            name = setting_names(self.job.settings(), self.settings.files)[variant]
+            self.progress(Message(f"{name} failed: {first_line(error)}"))
+        self.failed.setdefault(variant, error)
 
 
 def solve(running: Running, todo: Sequence[Problem]) -> None:
-    """Solve all of them: one pass over the tiles for learners that share it, a task per problem for the others."""
+    """Solve all of them: one pass over the tiles for learners that share it, a task per problem for the others.
+
+    A variant whose numbers come to no end is given up, see `Running.failed`.
+    """
     job = running.job
+    overflowed: dict[int, KernelOverflowError] = {}
     by_learner: dict[tuple[int | None, str], list[Problem]] = {}
     for problem in todo:
         variant = job.variants[problem.variant]
@@ -89,11 +101,18 @@ def solve(running: Running, todo: Sequence[Problem]) -> None:
             continue
         together = issubclass(find_learner(learner), SharedPassLearner)
         for folds_of in _grams_needed(running, kernel, mine):
-            with _gram(running, kernel, folds_of) as gram:
-                if together:
-                    _in_one_pass(running, gram, folds_of)
-                else:
-                    _spread(running, gram.path, folds_of, _factor_limit(running, gram, learner))
+            try:
+                if kernel in overflowed:
+                    raise overflowed[kernel]  # no tile is computed again to find out
+                with _gram(running, kernel, folds_of) as gram:
+                    if together:
+                        _in_one_pass(running, gram, folds_of)
+                    else:
+                        _spread(running, gram.path, folds_of, _factor_limit(running, gram, learner))
+            except KernelOverflowError as error:
+                overflowed[kernel] = error
+                for number in dict.fromkeys(problem.variant for problem in mine):
+                    running.fail(number, error)
 
 
 def _grams_needed(running: Running, kernel: int, problems: list[Problem]) -> list[list[Problem]]:
@@ -141,6 +160,8 @@ def _complete(running: Running, gram: StoredGram, lock: Path | None) -> None:
             if lock is not None and not stack.enter_context(building(lock, wait=False)):
                 running.progress(Message(f"{gram.path} is being built by another job; waiting for it"))
                 stack.enter_context(building(lock))
+            if lock is not None and not before.n_present:
+                stack.enter_context(remove_on_overflow(gram.path))
             plan = plan_store(gram.store)  # the other job may have finished it
             if plan.tasks:
                 try:
@@ -175,15 +196,23 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
     size = max(1, (running.settings.limit_bytes or TOGETHER_BYTES) // each)
     # Settings of one fold stay together: they share its training.
     ordered = sorted(problems, key=lambda problem: (problem.fold, problem.variant))
-    for first in range(0, len(ordered), size):
-        batch = ordered[first : first + size]
+    batches = [ordered[first : first + size] for first in range(0, len(ordered), size)]
+    while batches:
+        batch = [problem for problem in batches.pop(0) if problem.variant not in running.failed]
+        if not batch:
+            continue
         learners = [running.job.variants[problem.variant].make() for problem in batch]
         begin, reads = time.perf_counter(), gram.tile_reads
         running.progress(TrainingStarted(learners[0].name, len(batch)))
-        with report_reads(gram, running.progress):
-            outcomes = fit_on_gram(
-                learners, gram, running.data.labels, running.folds, [p.fold for p in batch], round_done
-            )
+        try:
+            with report_reads(gram, running.progress):
+                outcomes = fit_on_gram(
+                    learners, gram, running.data.labels, running.folds, [p.fold for p in batch], round_done
+                )
+        except NUMERICAL as error:
+            # Nobody knows whose numbers these were: each variant once more, alone.
+            batches[:0] = _alone(running, batch, error)
+            continue
         details = {
             "learner": learners[0].name,
             "problems": len(batch),
@@ -195,6 +224,17 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
         }
         running.folder.write_unit({p.digest: held for p, held in zip(batch, outcomes, strict=True)}, details)
         running.progress(ProblemsSolved(len(batch)))
+
+
+def _alone(running: Running, batch: Sequence[Problem], error: Exception) -> list[list[Problem]]:
+    """The problems of a batch that failed, by variant; a variant that was alone already is given up."""
+    by_variant: dict[int, list[Problem]] = {}
+    for problem in batch:
+        by_variant.setdefault(problem.variant, []).append(problem)
+    if len(by_variant) > 1:
+        return list(by_variant.values())
+    running.fail(batch[0].variant, error)
+    return []
 
 
 def _spread(running: Running, source: str, problems: Sequence[Problem], factor_limit: int | None = None) -> None:
@@ -214,9 +254,13 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
     ]
     running.progress(TrainingStarted(tasks[0].learner, len(tasks)))
     begin = time.perf_counter()
+    variant_of = {problem.digest: problem.variant for problem in problems}
     failed: list[BaseException | None] = []
     with closing(running.executor().run(solve_problem, tasks)) as outcomes:
         for outcome in outcomes:
+            if isinstance(outcome.error, NUMERICAL):
+                running.fail(variant_of[outcome.task.digest], outcome.error)
+                continue
             if isinstance(outcome.error, FINAL):
                 raise outcome.error
             if outcome.result is None:
@@ -253,42 +297,6 @@ def _factor_limit(running: Running, gram: StoredGram, learner: str) -> int | Non
     return 0
 
 
-@dataclass(frozen=True)
-class ProblemTask:
-    """A problem to solve on a worker."""
-
-    digest: str
-    source: str  # a Gram store, or the corpus file of a learner that reads features
-    labels: str  # the file with the labels of all structures
-    learner: str
-    params: Mapping[str, Any]
-    held_out: tuple[int, ...]
-    hidden: tuple[int, ...]
-    factor_limit: int | None = None  # bytes of a factorisation in memory; larger ones go by tiles
-
-
-def solve_problem(task: ProblemTask) -> HeldOut:
-    """Train on everything that is not hidden, predict what is held out."""
-    labels = _labels(task.labels)
-    learner = make_learner(task.learner, task.params)
-    held, hidden = np.array(task.held_out, np.int64), np.array(task.hidden, np.int64)
-    with one_blas_thread():
-        if learner.reads_corpus:
-            training = np.setdiff1d(np.arange(len(labels)), hidden)
-            return fit_on_corpus(learner, Corpus.load(task.source), labels, training, held)
-        gram = stored(task.source, len(labels))
-        if task.factor_limit is not None:
-            gram.factor_limit = task.factor_limit
-        return fit_one(drop_unlabeled(learner, gram, labels), gram, hide(labels, hidden), held)
-
-
-def stored(path: str, n_structures: int) -> StoredGram:
-    """The Gram of the first structures of a store; of all of them when it has no more."""
-    store = TileStore(path)
-    whole = store.layout.rows.n_structures == n_structures
-    return StoredGram(store) if whole else LeadingGram(store, n_structures)
-
-
 def problem_bytes(n_rows: int) -> int:
     """Memory of one problem of a learner that holds its Gram matrix."""
     return DENSE_COPIES * 8 * n_rows**2
@@ -299,9 +307,3 @@ def tiled_problem_bytes(gram: StoredGram, n_labels: int, n_held: int) -> int:
     n_rows = gram.shape[0]
     peak = plan_factor(gram.store, n_rows, 0).peak_bytes
     return peak + 8 * n_rows * 2 * n_held + vector_bytes(n_rows, n_labels)
-
-
-@lru_cache(maxsize=4)
-def _labels(path: str) -> list[list[str | None]]:
-    labels: list[Any] = pq.read_table(path, columns=["labels"]).column("labels").to_pylist()
-    return labels

@@ -1,21 +1,24 @@
-"""The outcome of a job as one JSON-able dictionary: settings, their scores, the best, the nested choice, versions."""
+"""The outcome of a job as one JSON-able dictionary: settings, their scores, the best, the majority label
+beside them, the nested choice, versions."""
 
 from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from gramline.kernels.catalogue import describe, short_value
+from gramline.pipeline.corpus.duplicates import duplicate_groups
+from gramline.pipeline.crossval.folds import Folds, Labels
 from gramline.pipeline.crossval.job import Job, JobData
-from gramline.pipeline.crossval.validate import METRICS, CrossValidation
+from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.crossval.validate import METRICS, CrossValidation, assembled
 
-KERNEL = "kernel."  # what the names of a kernel's parameters begin with
 PACKAGES = ("gramline", "numpy", "numba", "scipy", "zarr", "pyarrow", "dask", "distributed")
 
 
@@ -48,7 +51,7 @@ class NestedSelection:
 def select_nested(outer: CrossValidation, inner: CrossValidation, metric: str = "accuracy") -> NestedSelection:
     """`inner` has the folds of `FoldSpec.inner(outer.folds, ...)`, equally many for every outer fold, in order."""
     per_fold = len(inner.folds) // len(outer.folds)
-    sign = -1.0 if metric == "hamming_loss" else 1.0
+    sign = sign_of(metric)
     means = inner.table(metric).reshape(len(inner.settings), len(outer.folds), per_fold).mean(axis=2)
     chosen = np.argmax(sign * means, axis=0)
     values = {
@@ -58,25 +61,28 @@ def select_nested(outer: CrossValidation, inner: CrossValidation, metric: str = 
     return NestedSelection(metric, tuple(int(setting) for setting in chosen), best, values)
 
 
+def sign_of(metric: str) -> float:
+    """-1 for a loss: the lowest is best."""
+    return -1.0 if metric == "hamming_loss" else 1.0
+
+
+def by_score(summary: Mapping[str, Any]) -> list[int]:
+    """The numbers of the settings of a summary, the best first; of equal ones the first, as the best is chosen."""
+    metric, settings = summary["metric"], summary["settings"]
+    sign = sign_of(metric)
+    return sorted(range(len(settings)), key=lambda k: (-sign * settings[k]["scores"][metric]["mean"], k))
+
+
 def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSelection | None) -> dict[str, Any]:
-    """Everything but timings and places."""
+    """Everything but timings and places; of the settings that came to an end."""
     best = result.best(job.metric)
     settings = []
-    for number, setting in enumerate(job.settings()):
-        scores = {
-            metric: {
-                "mean": float(values.mean()),
-                "deviation": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
-                "folds": values.tolist(),
-            }
-            for metric in METRICS
-            for values in [result.table(metric)[number]]
-        }
+    for number, setting in enumerate(result.settings):
         against = result.compare(best, number, job.metric)
         settings.append(
             setting
             | {
-                "scores": scores,
+                "scores": _scores(result, number),
                 "behind_best": {
                     "difference": against.difference,
                     "deviation": against.deviation,
@@ -89,9 +95,14 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
         "metric": job.metric,
         "best": best,
         "settings": settings,
+        "majority": _majority(result, data, job),
         "nested": None if nested is None else nested.to_dict(),
         "folds": job.folds.to_dict()
-        | {"held_out": [len(held) for held in result.folds.held_out], "held_out_again": result.folds.n_repeated},
+        | {
+            "held_out": [len(held) for held in result.folds.held_out],
+            "held_out_again": result.folds.n_repeated,
+            "duplicates": n_duplicates(data, result.folds),
+        },
         "inner_folds": job.inner_folds,
         "dummy": job.dummy,
         "dtype": job.dtype,
@@ -102,6 +113,46 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
         "fingerprint": data.fingerprint,
         "versions": versions(),
     }
+
+
+def _scores(result: CrossValidation, setting: int) -> dict[str, Any]:
+    """Mean, deviation and values per fold of every metric."""
+    return {
+        metric: {
+            "mean": float(values.mean()),
+            "deviation": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+            "folds": values.tolist(),
+        }
+        for metric in METRICS
+        for values in [result.table(metric)[setting]]
+    }
+
+
+def _majority(result: CrossValidation, data: JobData, job: Job) -> dict[str, Any]:
+    """What the most frequent training label of each fold would score: a setting worth its time does better."""
+    labels = majority_labels(data.labels, result.folds)
+    outcomes = [
+        HeldOut([[label] * len(data.labels[k]) for k in result.folds.held_out[fold]])
+        for fold, label in enumerate(labels)
+    ]
+    guessed = assembled([{}], result.folds, data.labels, [outcomes], dummy=job.dummy)
+    best, own = (part.table(job.metric)[k].mean() for part, k in ((result, result.best(job.metric)), (guessed, 0)))
+    is_beaten = bool(sign_of(job.metric) * (best - own) > 0)
+    return {"labels": labels, "scores": _scores(guessed, 0), "is_beaten": is_beaten}
+
+
+def majority_labels(labels: Labels, folds: Folds) -> list[str]:
+    """The most frequent training label of every fold; of equally frequent ones the first by name."""
+    chosen = []
+    for fold in range(len(folds)):
+        counts = Counter(label for k in folds.training(fold) for label in labels[k] if label is not None)
+        chosen.append(min(counts, key=lambda label: (-counts[label], label)))
+    return chosen
+
+
+def n_duplicates(data: JobData, folds: Folds) -> int | None:
+    """Structures that a fold holds out while it trains on an equal one; None where structures are not known."""
+    return None if data.corpus is None else folds.n_seen_in_training(duplicate_groups(data.corpus))
 
 
 def versions() -> dict[str, str]:
@@ -118,27 +169,3 @@ def versions() -> dict[str, str]:
 def _finite(value: float) -> float | None:
     """JSON has no infinity and no NaN."""
     return value if math.isfinite(value) else None
-
-
-def setting_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A short name for every setting: its learner, and the parameters in which the settings of that learner differ."""
-    described = [(str(setting["learner"]), _flat(setting)) for setting in settings]
-    names = []
-    for learner, values in described:
-        others = [other for name, other in described if name == learner]
-        on_kernels = [other for other in others if any(key.startswith(KERNEL) for key in other)]
-        varied = [
-            key
-            for key in values
-            if any(other.get(key) != values[key] for other in (on_kernels if key.startswith(KERNEL) else others))
-        ]
-        parts = ", ".join(f"{key.rpartition('.')[2]}={short_value(values[key])}" for key in varied)
-        names.append(f"{learner}({parts})" if parts else learner)
-    return names
-
-
-def _flat(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of kernel and learner side by side; a kernel's own are prefixed."""
-    kernel = {} if setting["kernel"] is None else setting["kernel"]
-    flat = {f"{KERNEL}{key}": describe(value) if isinstance(value, Mapping) else value for key, value in kernel.items()}
-    return flat | {f"learner.{key}": value for key, value in setting["params"].items()}

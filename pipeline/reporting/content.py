@@ -25,6 +25,14 @@ class SettingRow:
     p: float | None = None  # paired test against the best setting
 
 
+@dataclass(frozen=True)
+class FailedSetting:
+    """A setting that came to no end, and why."""
+
+    name: str
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Sentence:
     """One structure with gold and predicted labels."""
@@ -93,6 +101,8 @@ class Report:
     itemsize: int = 8  # bytes of a kernel value in them
     passes: Sequence[Mapping[str, Any]] = ()  # per unit: learner, problems, tile_reads, stored_tiles, seconds
     nested: Mapping[str, Any] | None = None
+    majority: SettingRow | None = None  # what the most frequent training label would score
+    failed: Sequence[FailedSetting] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     job_file: str | None = None

@@ -80,7 +80,8 @@ def page(report: Report) -> str:
 def _settings(report: Report) -> dict[str, Any]:
     metric = report.metric
     columns = {metric: METRIC_NAMES.get(metric, metric)} | METRIC_NAMES
-    values = [value for row in report.settings for value in row.scores[metric]]
+    shown = [*report.settings, *([] if report.majority is None else [report.majority])]
+    values = [value for row in shown for value in row.scores[metric]]
     low, high = min(values), max(values)
     sign = 1 if metric == "hamming_loss" else -1
     order = sorted(range(len(report.settings)), key=lambda k: (sign * np.mean(report.settings[k].scores[metric]), k))
@@ -94,6 +95,9 @@ def _settings(report: Report) -> dict[str, Any]:
         cells.append(spread(row.scores[metric], low, high))
         cells.append("" if number == report.best or row.p is None else f"{row.p:.3f}")
         rows.append(cells)
+    if report.majority is not None:
+        row = report.majority
+        rows.append([row.name, *(_mean(row.scores[key]) for key in columns), spread(row.scores[metric], low, high), ""])
     header = ["setting", *columns.values(), f"{columns[metric]}: {report.fold_word}s from {low:.3f} to {high:.3f}", "p"]
     n_folds = len(report.settings[0].scores[metric])
     note = (

@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 from gramline.kernels.catalogue import describe
 from gramline.learners.metrics import evaluate
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.summary import setting_names
+from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
+from gramline.pipeline.crossval.summary import sign_of
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.reporting.content import Calibration, Report, Sentence, SettingRow
+from gramline.pipeline.reporting.content import Calibration, FailedSetting, Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
 from gramline.pipeline.reporting.page import page
 
@@ -38,12 +39,14 @@ def run_report(folder: RunFolder) -> Report:
     """Everything the page shows, read from the run (and, for the picture, from its first Gram matrix)."""
     summary = folder.read_json("results.json")
     best, metric = summary["best"], summary["metric"]
-    names = setting_names(summary["settings"])
+    files = summary.get("files", {})  # runs of earlier versions have none of these keys
+    failed, majority = summary.get("failed", []), summary.get("majority")
+    names = setting_names([*summary["settings"], *failed], files)
     rows = [
         SettingRow(
             name=names[number],
-            kernel=describe(setting["kernel"]),
-            scores={key: scores["folds"] for key, scores in setting["scores"].items()},
+            kernel=describe_with_files(setting["kernel"], files),
+            scores=_by_fold(setting["scores"]),
             p=setting["behind_best"]["p"],
         )
         for number, setting in enumerate(summary["settings"])
@@ -69,7 +72,7 @@ def run_report(folder: RunFolder) -> Report:
         metric=metric,
         settings=rows,
         best=best,
-        curves=_curves(folder, summary, names),
+        curves=_curves(folder, summary, names[: len(rows)]),
         labels=compared.labels,
         confusion=compared.confusion,
         sentences=sentences,
@@ -79,10 +82,23 @@ def run_report(folder: RunFolder) -> Report:
         itemsize=np.dtype(summary["dtype"]).itemsize,
         passes=[unit for unit in summary["units"] if unit.get("tile_reads")],
         nested=summary["nested"],
+        majority=None if majority is None else _majority(majority),
+        failed=[
+            FailedSetting(name, setting["reason"]) for name, setting in zip(names[len(rows) :], failed, strict=True)
+        ],
         parameters=_parameters(summary),
         versions=summary["versions"],
         job_file=folder.read_json("run.json").get("job_file"),
     )
+
+
+def _by_fold(scores: Mapping[str, Any]) -> dict[str, list[float]]:
+    return {metric: values["folds"] for metric, values in scores.items()}
+
+
+def _majority(majority: Mapping[str, Any]) -> SettingRow:
+    labels = ", ".join(dict.fromkeys(majority["labels"]))
+    return SettingRow(f"majority label ({labels})", "", _by_fold(majority["scores"]))
 
 
 def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
@@ -108,7 +124,7 @@ def _calibration(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[
     if not known:
         return None
     metric = summary["metric"]
-    sign = -1.0 if metric == "hamming_loss" else 1.0
+    sign = sign_of(metric)
     best = max(sorted(known), key=lambda k: sign * summary["settings"][k]["scores"][metric]["mean"])
     table = table.filter(pc.field("setting") == best)
     gold, predicted = (np.array(table.column(name).to_pylist(), str) for name in ("gold", "predicted"))
@@ -153,6 +169,9 @@ def _parameters(summary: Mapping[str, Any]) -> dict[str, str]:
         "label that carries nothing": str(summary["dummy"]),
         "numbers": str(summary["dtype"]),
     }
-    kernels = dict.fromkeys(describe(setting["kernel"]) for setting in summary["settings"] if setting["kernel"])
+    files = summary.get("files", {})
+    kernels = dict.fromkeys(
+        describe_with_files(setting["kernel"], files) for setting in summary["settings"] if setting["kernel"]
+    )
     parameters |= {f"kernel {number}": kernel for number, kernel in enumerate(kernels)}
     return parameters | ({"Gram matrix": summary["stores"][0]["path"]} if summary["stores"] else {})

@@ -16,6 +16,7 @@ from gramline.kernels.errors import KernelError, LocatedError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.job_file.tables import TABLES, JobTables
 from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix, read_object
+from gramline.pipeline.crossval.setting_names import list_digest
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 from gramline.pipeline.settings_file import SettingsFile
@@ -49,6 +50,7 @@ class JobFile(JobTables):
     learners: tuple[dict[str, Any], ...] = ()
     source: SettingsFile = field(default_factory=SettingsFile)
     given: OptionValues = field(default_factory=OptionValues)
+    files: dict[str, str] = field(default_factory=dict)  # that parts of kernels were read from, see `setting_names`
 
     @property
     def kernel(self) -> dict[str, Any]:
@@ -117,32 +119,44 @@ def _read(path: str) -> JobFile:
     if tables["cluster"].inline and tables["cluster"].scheduler is not None:
         error = InputError("inline computes in this process and scheduler elsewhere", advice="choose one of them")
         raise source.locate(error, "cluster", "inline")
-    return JobFile(**tables, kernels=_repeated(source, "kernel"), learners=_repeated(source, "learner"), source=source)
+    files: dict[str, str] = {}
+    kernels, learners = (_repeated(source, name, files) for name in REPEATED)
+    return JobFile(**tables, kernels=kernels, learners=learners, source=source, files=files)
 
 
-def _repeated(source: SettingsFile, name: str) -> tuple[dict[str, Any], ...]:
+def _repeated(source: SettingsFile, name: str, files: dict[str, str]) -> tuple[dict[str, Any], ...]:
     """All tables of that name; parts of kernels with what their files hold in the place of the files."""
     content = source.tables.get(name, [])
     tables = [dict(table) for table in (content if isinstance(content, list) else [content])]
     for index, table in enumerate(tables if name == "kernel" else []):
         for key in PARTS.keys() & table:
             try:
-                table[key] = kernel_part(table[key], key, source.folder)
+                table[key] = kernel_part(table[key], key, source.folder, files)
             except InputError as error:
                 raise source.locate(error, name, key, index) from None
     return tuple(tables)
 
 
-def kernel_part(value: Any, key: str, folder: Path) -> Any:
-    """A part of a kernel with what its file holds in the place of the file; in a grid, each of them."""
+def kernel_part(value: Any, key: str, folder: Path, files: dict[str, str]) -> Any:
+    """A part of a kernel with what its file holds in the place of the file, which `files` get; in a grid, each."""
     what = PARTS[key]
+
+    def read(path: str, what: str) -> dict[str, Any]:
+        content = read_object(path, what)
+        files.update({list_digest(item): path for item in content.values() if isinstance(item, list)})
+        return content
+
     if key == "label_kernel":
-        return read_matrix(str(folder / value), what) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        matrix = read_matrix(str(folder / value), what)
+        files[list_digest(matrix)] = str(folder / value)
+        return matrix
     if isinstance(value, list):
-        return [kernel_part(item, key, folder) for item in value]
+        return [kernel_part(item, key, folder, files) for item in value]
     if isinstance(value, str):
-        return parse_record(value, what, folder)
+        return parse_record(value, what, folder, read)
     if isinstance(value, dict) and isinstance(value.get("file"), str):
         own = {name: inner for name, inner in value.items() if name != "file"}
-        return read_object(str(folder / value["file"]), what) | own
+        return read(str(folder / value["file"]), what) | own
     return value

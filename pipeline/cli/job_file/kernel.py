@@ -48,7 +48,7 @@ def kernel_options_of(job: JobFile) -> dict[str, Any]:
             values = parse_settings(value)
             given[key] = values if len(values) > 1 else values[0]
         elif key != "name":
-            given[key] = kernel_part(value, key, Path()) if key in PARTS else value
+            given[key] = kernel_part(value, key, Path(), job.files) if key in PARTS else value
     return given
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ def in_bytes(_context: click.Context, option: click.Parameter, size: Any) -> Any
     return None if size is None else plain_value(option.opts[0], Size(), size, InputError)
 
 
-def parse_record(text: str, what: str, folder: Path = Path()) -> dict[str, Any]:
+def parse_record(
+    text: str, what: str, folder: Path = Path(), read: Callable[[str, str], dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """`name:key=value,...` as {"name": name, key: value, ...}; `file=x.json` takes the keys of a JSON object.
 
-    A relative file is looked for in `folder`.
+    A relative file is looked for in `folder`, and read by `read`, `read_object` unless somebody wants to know of it.
     """
     name, _, rest = text.partition(":")
     if not name:
@@ -34,7 +37,7 @@ def parse_record(text: str, what: str, folder: Path = Path()) -> dict[str, Any]:
         if not equals or not key.strip():
             raise InputError(f"{what} {text!r}: {part!r} is not of the form key=value")
         if key == "file":
-            record |= read_object(str(folder / value), what)
+            record |= (read or read_object)(str(folder / value), what)
         else:
             record[key.strip().replace("-", "_")] = parse_setting(value.strip())
     return record

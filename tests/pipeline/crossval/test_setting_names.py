@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gramline.kernels import SequenceLabeling
-from gramline.pipeline.crossval.summary import setting_names
+from gramline.pipeline.crossval.setting_names import setting_names
 
 
 def test_settings_are_named_by_what_differs() -> None:

@@ -1,0 +1,121 @@
+"""What `gramline cv` says: the plan, and the table of a finished run, best setting first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gramline.pipeline.cli.cv_job import Prepared
+from gramline.pipeline.cli.terminal.output import count, duration, say, say_folded, say_table, short_path, size
+from gramline.pipeline.crossval.run import JobResult
+from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
+from gramline.pipeline.crossval.summary import by_score
+from gramline.pipeline.reporting.page import METRIC_NAMES
+
+
+def say_plan(ready: Prepared, plan: Mapping[str, Any]) -> None:
+    """What the job will take."""
+    threads = ready.file.cluster.n_threads
+    say(
+        f"{count(plan['structures'], 'structure')}, {count(plan['positions'], 'position')}; "
+        f"{count(plan['settings'], 'setting')} x {count(plan['folds'] + plan['inner_folds'], 'fold')} = "
+        f"{count(plan['problems'], 'problem')}, {plan['solved']:,} solved before"
+    )
+    if plan["stores"]:
+        say_table(
+            ("Gram matrix", "copies", "tiles", "to compute", "new bytes", "time"),
+            [
+                (
+                    f"kernel {store['kernel']}",
+                    f"{store['copies']:,}",
+                    f"{store['tiles']:,}",
+                    f"{store['to_compute']:,}",
+                    size(store["new_bytes"]),
+                    duration(store["seconds"]),
+                )
+                for store in plan["stores"]
+            ],
+        )
+        for number, kernel in enumerate(ready.job.kernels):
+            say_folded(f"kernel {number}: ", describe_with_files(kernel.to_dict(), ready.settings.files))
+    say_table(
+        ("training", "problems", "passes over the tiles", "time"),
+        [
+            (
+                row["learner"],
+                f"{row['problems']:,}",
+                row["passes"],
+                "unknown" if row["seconds"] is None else duration(row["seconds"]),
+            )
+            for row in plan["training"]
+        ],
+    )
+    total = f"{size(plan['bytes'])} to write, about {duration(plan['seconds'])} of building"
+    say(f"{total} on {count(threads, 'thread')} like this one")
+    known = [row["seconds"] for row in plan["training"] if row["seconds"] is not None]
+    if known:
+        say(f"about {duration(sum(known))} of training at most, measured on a sample of the structures")
+    say_folded("results go to ", ready.output)
+
+
+def say_results(ready: Prepared, result: JobResult) -> None:
+    """The settings with their scores, the best first; what was trained in this session; where everything is."""
+    summary, metric = result.summary, ready.job.metric
+    is_old = summary["problems"]["solved_before"] == summary["problems"]["total"]
+    if is_old:
+        say("this run was finished before; nothing was trained, these are its results")
+    _say_scores(summary, metric)
+    if result.nested is not None:
+        say(
+            f"nested selection: {metric} {result.nested.mean(metric):.4f} ± {result.nested.deviation(metric):.4f} "
+            f"over {count(len(result.nested.chosen), 'outer fold')}"
+        )
+    if summary["folds"]["file"] is not None and summary["folds"]["held_out_again"]:
+        again = count(summary["folds"]["held_out_again"], "structure")
+        say_folded(
+            "", f"{again} held out by more than one fold of {summary['folds']['file']}: counted once in each of them"
+        )
+    for unit in result.new_units:
+        if unit.get("tile_reads"):
+            say(
+                f"{unit['learner']}: {count(unit['problems'], 'problem')} solved with "
+                f"{count(unit['tile_reads'], 'tile read')} of {count(unit['stored_tiles'], 'stored tile')}, "
+                f"{duration(unit['seconds'])}"
+            )
+    for store in summary["stores"]:
+        computed = "" if is_old else f"{store['computed']:,} computed, " if store["computed"] else "all reused, "
+        sizes = f"{count(store['tiles'], 'tile')}, {computed}{size(store['stored_bytes'])}"
+        say_folded("matrix  ", f"{short_path(store['path'])} ({sizes})")
+    say_folded("results ", f"{ready.output}; look at them: gramline report {ready.output}")
+
+
+def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
+    """One row per setting, sorted; the majority label in its place among them, failed settings below."""
+    names = setting_names([*summary["settings"], *summary["failed"]], summary["files"])
+    columns = (metric, "f1" if metric == "accuracy" else "accuracy")
+
+    def cells(scores: Mapping[str, Any]) -> list[str]:
+        return [f"{scores[name]['mean']:.4f} ± {scores[name]['deviation']:.4f}" for name in columns]
+
+    rows = []
+    for number in by_score(summary):
+        setting = summary["settings"][number]
+        is_best, p = number == summary["best"], setting["behind_best"]["p"]
+        shown = "" if p is None or is_best else f"{p:.3f}"
+        rows.append((("* " if is_best else "  ") + names[number], *cells(setting["scores"]), shown))
+    labels = dict.fromkeys(summary["majority"]["labels"])
+    rows.append((f"  majority label ({', '.join(labels)})", *cells(summary["majority"]["scores"]), ""))
+    failed = names[len(summary["settings"]) :]
+    rows.extend((f"  {name}", "failed", "", "") for name in failed)
+    titles = [METRIC_NAMES.get(name, name.replace("_", " ")) for name in columns]
+    say_table((f"setting (* best {metric})", *titles, "p"), rows)
+    if any(row[-1] for row in rows):
+        say(f"p: paired t-test of {metric} against the best over the folds, two-sided")
+    for name, setting in zip(failed, summary["failed"], strict=True):
+        say_folded("", f"{name} failed: {setting['reason']}")
+    if not summary["majority"]["is_beaten"]:
+        say_folded(
+            "",
+            "no setting is better than the majority label: try features of spelling and a window, an observation "
+            "kernel that compares features, or more data",
+        )

@@ -1,0 +1,121 @@
+"""How long training will take: passes times the speed of a pass, measured by training on a sample of the structures.
+
+    seconds = (rounds + 1) * (seconds of one round on n' positions) * (n / n')^e * problems
+
+e = 1 for learners on features, 2 for those that stream a Gram matrix, 3 for those that factor it. One thread solves
+the problems that share a pass; the others are spread over all threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+
+from gramline.learners.estimator import Learner
+from gramline.learners.kinds import SharedPassLearner
+from gramline.pipeline.crossval.folds import Held, k_fold
+from gramline.pipeline.crossval.job import Job, JobData, Variant
+from gramline.pipeline.crossval.problem_task import stored
+from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
+from gramline.pipeline.executors.base import FINAL
+from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.stored import StoredGram
+
+SAMPLE_POSITIONS = 1500
+FACTORED_POSITIONS = 500  # of a sample for learners that take the cube of it
+MOST_PROBLEMS = 6  # that share the measured pass
+SAMPLE_FOLDS = 3
+
+Train = Callable[[Sequence[Learner]], list[HeldOut]]
+
+
+def training_seconds(
+    job: Job, data: JobData, settings: JobSettings, variants: Sequence[Variant], n_threads: int
+) -> float | None:
+    """Of these problems, one variant each, all of the same learner; None where the sample cannot be trained on."""
+    if not variants:
+        return 0.0
+    alike = list({id(one): one for one in variants if one.kernel == variants[0].kernel}.values())[:MOST_PROBLEMS]
+    learner = alike[0].make()
+    together = isinstance(learner, SharedPassLearner)
+    exponent = 1 if learner.reads_corpus else 3 if learner.factors_by_tiles else 2
+    limit = FACTORED_POSITIONS if exponent == 3 else SAMPLE_POSITIONS
+    try:
+        per_problem, n_sampled = _measure(job, data, settings, alike if together else alike[:1], limit)
+    except FINAL:  # no labels in the sample, numbers that overflow: the run itself will say so
+        return None
+    seconds = per_problem * (data.n_positions / n_sampled) ** exponent * len(variants)
+    return seconds if together else seconds / min(n_threads, len(variants))
+
+
+def _measure(
+    job: Job, data: JobData, settings: JobSettings, variants: Sequence[Variant], limit: int
+) -> tuple[float, int]:
+    """Seconds that a problem takes at most on the sample, and the positions of the sample."""
+    is_stored = variants[0].kernel is not None and _store(job, data, settings, variants[0].kernel) is not None
+    chosen = sample(np.array([len(own) for own in data.labels]), limit, leading=is_stored)
+    labels = [data.labels[k] for k in chosen]
+    folds = k_fold(len(chosen), min(SAMPLE_FOLDS, len(chosen)))
+    n_sampled = sum(map(len, labels))
+    if variants[0].kernel is None:
+        assert data.corpus is not None
+        part, learner = data.corpus.select(chosen), variants[0].make()
+
+        def train(learners: Sequence[Learner]) -> list[HeldOut]:
+            return [fit_on_corpus(one, part, labels, folds.training(0), folds.held_out[0]) for one in learners]
+
+        return _timed(train, [learner]), n_sampled
+    with _gram(job, data, settings, variants[0].kernel, chosen) as gram:
+
+        def stream(learners: Sequence[Learner]) -> list[HeldOut]:
+            return fit_on_gram(learners, gram, labels, folds, [k % len(folds) for k in range(len(learners))])
+
+        return _timed(stream, [variant.make() for variant in variants]), n_sampled
+
+
+def _timed(train: Train, learners: Sequence[Learner]) -> float:
+    """Seconds per learner, with as many rounds as each may take."""
+    train([one.fresh() for one in learners])  # loads compiled code
+    begin = perf_counter()
+    outcomes = train(learners)
+    seconds = perf_counter() - begin
+    limit = max(one.round_limit for one in learners)
+    rounds = max((len(curve) for held in outcomes for curve in held.traces.values()), default=0)
+    return seconds / len(learners) * ((limit + 1) / (rounds + 1) if limit and rounds else 1.0)
+
+
+def sample(lengths: Held, limit: int, *, leading: bool = False) -> Held:
+    """Structures of about `limit` positions, at least two: evenly spread, or the `leading` ones."""
+    share = min(1.0, limit / max(1, int(lengths.sum())))
+    if leading:
+        return np.arange(min(len(lengths), max(2, int(np.searchsorted(np.cumsum(lengths), limit, side="right")))))
+    n_chosen = min(len(lengths), max(2, round(share * len(lengths))))
+    return np.unique(np.linspace(0, len(lengths) - 1, n_chosen).astype(np.int64))
+
+
+def _store(job: Job, data: JobData, settings: JobSettings, kernel: int) -> str | None:
+    """A complete stored Gram matrix of the kernel."""
+    path = settings.stores.get(kernel)
+    if path is None and data.corpus is not None and settings.cache is not None:
+        entry = settings.cache.find(GramSpec.of(job.kernels[kernel], data.corpus.packed(), None, job.dtype))
+        path = None if entry is None else entry.store
+    return path if path is not None and stored(path, len(data.labels)).status().is_complete else None
+
+
+@contextmanager
+def _gram(job: Job, data: JobData, settings: JobSettings, kernel: int, chosen: Held) -> Iterator[StoredGram]:
+    """The Gram matrix of the sample: a part of the stored one, or one that is built and forgotten."""
+    path = _store(job, data, settings, kernel)
+    if path is not None:
+        yield stored(path, len(chosen))
+        return
+    assert data.corpus is not None
+    with TemporaryDirectory() as folder:
+        part = data.corpus.select(chosen)
+        yield build_gram(job.kernels[kernel], part, f"{folder}/sample.gram.zarr", dtype=job.dtype)
