@@ -103,6 +103,16 @@ def columns_of(gram: GramOperator, structures: Held) -> DenseGram:
     )
 
 
+def square_of(gram: GramOperator, structures: Held) -> DenseGram:
+    """The symmetric Gram between the positions of some structures, in memory."""
+    layout: BlockLayout = gram.layout.rows
+    rows = indices_of_ranges(layout.structure_starts[structures], layout.lengths[structures])
+    prior = None if gram.row_prior is None else gram.row_prior[rows]
+    names, label_kernel = gram.label_names, gram.label_kernel
+    matrix = gram.select(rows, rows)
+    return DenseGram(matrix, layout.lengths[structures], label_names=names, row_prior=prior, label_kernel=label_kernel)
+
+
 def _held_out(learner: Any, evidence: Any) -> HeldOut:
     """All that a trained learner says of new structures."""
     predicted = learner.predict(evidence)

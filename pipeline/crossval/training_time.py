@@ -17,15 +17,15 @@ import numpy as np
 
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import SharedPassLearner
-from gramline.pipeline.crossval.folds import Held, k_fold
+from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.crossval.folds import Folds, Held, k_fold
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.solve import JobSettings
-from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
+from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram, square_of
 from gramline.pipeline.executors.base import FINAL
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.spec import GramSpec
-from gramline.pipeline.gram.stored import StoredGram
 
 SAMPLE_POSITIONS = 1500
 FACTORED_POSITIONS = 500  # of a sample for learners that take the cube of it
@@ -58,25 +58,27 @@ def _measure(
     job: Job, data: JobData, settings: JobSettings, variants: Sequence[Variant], limit: int
 ) -> tuple[float, int]:
     """Seconds that a problem takes at most on the sample, and the positions of the sample."""
-    is_stored = variants[0].kernel is not None and _store(job, data, settings, variants[0].kernel) is not None
-    chosen = sample(np.array([len(own) for own in data.labels]), limit, leading=is_stored)
-    labels = [data.labels[k] for k in chosen]
-    folds = k_fold(len(chosen), min(SAMPLE_FOLDS, len(chosen)))
-    n_sampled = sum(map(len, labels))
-    if variants[0].kernel is None:
+    learners, kernel = [variant.make() for variant in variants], variants[0].kernel
+    if kernel is None:
         assert data.corpus is not None
-        part, learner = data.corpus.select(chosen), variants[0].make()
+        chosen = sample(data.corpus.lengths, limit)
+        part, labels, folds = data.corpus.select(chosen), [data.labels[k] for k in chosen], _folds(chosen)
 
         def train(learners: Sequence[Learner]) -> list[HeldOut]:
             return [fit_on_corpus(one, part, labels, folds.training(0), folds.held_out[0]) for one in learners]
 
-        return _timed(train, [learner]), n_sampled
-    with _gram(job, data, settings, variants[0].kernel, chosen) as gram:
+        return _timed(train, learners), part.n_positions
+    with _gram(job, data, settings, kernel, limit) as (gram, chosen):
+        labels, folds = [data.labels[k] for k in chosen], _folds(chosen)
 
         def stream(learners: Sequence[Learner]) -> list[HeldOut]:
             return fit_on_gram(learners, gram, labels, folds, [k % len(folds) for k in range(len(learners))])
 
-        return _timed(stream, [variant.make() for variant in variants]), n_sampled
+        return _timed(stream, learners), gram.shape[0]
+
+
+def _folds(chosen: Held) -> Folds:
+    return k_fold(len(chosen), min(SAMPLE_FOLDS, len(chosen)))
 
 
 def _timed(train: Train, learners: Sequence[Learner]) -> float:
@@ -90,13 +92,35 @@ def _timed(train: Train, learners: Sequence[Learner]) -> float:
     return seconds / len(learners) * ((limit + 1) / (rounds + 1) if limit and rounds else 1.0)
 
 
-def sample(lengths: Held, limit: int, *, leading: bool = False) -> Held:
-    """Structures of about `limit` positions, at least two: evenly spread, or the `leading` ones."""
+def sample(lengths: Held, limit: int) -> Held:
+    """Structures of about `limit` positions, at least two, evenly spread."""
     share = min(1.0, limit / max(1, int(lengths.sum())))
-    if leading:
-        return np.arange(min(len(lengths), max(2, int(np.searchsorted(np.cumsum(lengths), limit, side="right")))))
     n_chosen = min(len(lengths), max(2, round(share * len(lengths))))
     return np.unique(np.linspace(0, len(lengths) - 1, n_chosen).astype(np.int64))
+
+
+@contextmanager
+def _gram(
+    job: Job, data: JobData, settings: JobSettings, kernel: int, limit: int
+) -> Iterator[tuple[GramOperator, Held]]:
+    """The Gram matrix of a sample, and its structures: a part of the stored one, or one that is built and forgotten."""
+    path = _store(job, data, settings, kernel)
+    if path is not None:
+        whole = stored(path, len(data.labels))
+        rows = whole.layout.rows
+        n_blocks = max(1, int(np.searchsorted(rows.block_starts, limit, side="right")) - 1)
+        if n_blocks * rows.block_rows <= 2 * limit or n_blocks == rows.n_blocks:
+            n_leading = int(rows.block_structures[n_blocks])
+            yield (whole if n_leading == len(data.labels) else stored(path, n_leading)), np.arange(n_leading)
+        else:  # whole tiles would be too large a sample
+            chosen = sample(rows.lengths, limit)
+            yield square_of(whole, chosen), chosen
+        return
+    assert data.corpus is not None
+    with TemporaryDirectory() as folder:
+        chosen = sample(data.corpus.lengths, limit)
+        part = data.corpus.select(chosen)
+        yield build_gram(job.kernels[kernel], part, f"{folder}/sample.gram.zarr", dtype=job.dtype), chosen
 
 
 def _store(job: Job, data: JobData, settings: JobSettings, kernel: int) -> str | None:
@@ -106,16 +130,3 @@ def _store(job: Job, data: JobData, settings: JobSettings, kernel: int) -> str |
         entry = settings.cache.find(GramSpec.of(job.kernels[kernel], data.corpus.packed(), None, job.dtype))
         path = None if entry is None else entry.store
     return path if path is not None and stored(path, len(data.labels)).status().is_complete else None
-
-
-@contextmanager
-def _gram(job: Job, data: JobData, settings: JobSettings, kernel: int, chosen: Held) -> Iterator[StoredGram]:
-    """The Gram matrix of the sample: a part of the stored one, or one that is built and forgotten."""
-    path = _store(job, data, settings, kernel)
-    if path is not None:
-        yield stored(path, len(chosen))
-        return
-    assert data.corpus is not None
-    with TemporaryDirectory() as folder:
-        part = data.corpus.select(chosen)
-        yield build_gram(job.kernels[kernel], part, f"{folder}/sample.gram.zarr", dtype=job.dtype)

@@ -65,6 +65,8 @@ def job(corpus: Path, tmp_path: Path) -> Path:
 
 def test_a_stored_gram_with_a_grid_of_settings(gramline: Any, gram: Path, tmp_path: Path) -> None:
     settings = ["--set", "rounds=1,4", "--set", "average=true,false", "--folds", "3", "--seed", "2"]
+    first = gramline("cv", gram, *settings, "-o", tmp_path / "first.run", "--inline")
+    assert "tile reads of 10 stored tiles" in first.out
     answer = gramline("cv", gram, *settings, "-o", tmp_path / "cv.run", "--inline", "--json")
     assert (answer.code, answer.err) == (0, "")
     stored = StoredGram.open(gram)
@@ -74,9 +76,9 @@ def test_a_stored_gram_with_a_grid_of_settings(gramline: Any, gram: Path, tmp_pa
     for number, setting in enumerate(answer.json["settings"]):
         assert setting["scores"]["accuracy"]["folds"] == pytest.approx(expected.table()[number].tolist())
     told = gramline("cv", gram, *settings, "-o", tmp_path / "cv.run", "--inline")
-    assert "12 of 12 problems were solved before" in told.out
+    assert "this run was finished before; nothing was trained, these are its results" in told.out
     assert "* labeling-perceptron(rounds=" in told.out
-    assert "tile reads of 10 stored tiles" in told.out
+    assert "tile reads" not in told.out  # what an earlier session did is not told again
     words = pq.read_table(tmp_path / "cv.run" / "structures.parquet").column("tokens").to_pylist()
     assert words[0] == ["the", "dog", "barks"]
 
@@ -114,13 +116,17 @@ def test_a_job_file_from_the_plan_to_the_report(gramline: Any, job: Path, tmp_pa
     spoken = gramline("cv", job, "--plan")
     assert "5 settings x 6 folds = 30 problems, 0 solved before" in spoken.out
     assert "at most 3 and 1 to predict" in spoken.out
+    assert "of training at most, measured on a sample of the structures" in spoken.out
+    assert [row["seconds"] > 0 for row in plan["training"]] == [True, True]
     done = gramline("cv", job)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert done.err.startswith("note: 10 of 10 structures stand in more than one fold")
     assert "nested selection: f1" in done.out
     assert "30 of 30 problems solved" in done.out
     assert (tmp_path / "out" / "report.html").is_file()
     after = gramline("cv", job, "--plan", "--json").json
     assert (after["solved"], after["bytes"]) == (30, 0)
+    assert [row["seconds"] for row in after["training"]] == [0.0, 0.0]
     assert [store["to_compute"] for store in after["stores"]] == [0, 0]
     again = gramline("cv", job, "--json").json
     assert again["problems"]["solved_before"] == 30
@@ -140,6 +146,7 @@ def test_folds_of_every_kind(gramline: Any, job: Path, corpus: Path, tmp_path: P
     cases = [
         (["--folds-file", tmp_path / "folds.json"], [2, 1]),
         (["--group", "half", "--folds", "2"], [5, 5]),
+        (["--group", "duplicates", "--folds", "5"], [2] * 5),
         (["--stratified", "--folds", "5"], [2] * 5),
         (["--folds", "2", "--seed", "3", "--repeats", "2"], [5] * 4),
     ]
@@ -147,7 +154,127 @@ def test_folds_of_every_kind(gramline: Any, job: Path, corpus: Path, tmp_path: P
         found = gramline("cv", corpus, *options, *learner, "-o", tmp_path / f"run{number}")
         assert found.code == 0, found.err
         assert found.json["folds"]["held_out"] == sizes
+        assert ("stand in more than one fold" in found.err) == (found.json["folds"]["duplicates"] > 0)
+        assert (found.json["folds"]["duplicates"] == 0) == ("duplicates" in options)
     assert job.is_file()
+
+
+def rows_of(told: str) -> list[str]:
+    """The first line of every row of the table of settings."""
+    lines = told.splitlines()
+    first = next(number for number, line in enumerate(lines) if "setting (* best" in line)
+    last = next(number for number in range(first + 2, len(lines)) if not lines[number].strip())
+    return [line for line in lines[first + 2 : last] if "±" in line or "failed" in line]
+
+
+def test_the_table_has_the_best_first_and_the_majority_label(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    job = ["cv", corpus, "--learner", "labeling-perceptron", "--set", "rounds=1,2,4", "--folds", "2", "--inline"]
+    job += ["--reach", "0.01,1", "-o", tmp_path / "run"]
+    found = gramline(*job, "--json").json
+    told = gramline(*job).out
+    assert max(map(len, told.splitlines())) <= 80
+    *settings, majority = rows_of(told)
+    means = [float(row.split("±")[0].split()[-1]) for row in settings]
+    assert means == sorted(means, reverse=True)
+    assert [row.startswith("* ") for row in settings] == [True] + [False] * 5
+    labels = ", ".join(dict.fromkeys(found["majority"]["labels"]))
+    assert majority.startswith(f"  majority label ({labels})")
+    score = found["majority"]["scores"]["accuracy"]
+    assert f"{score['mean']:.4f} ± {score['deviation']:.4f}" in majority
+
+
+def test_settings_of_files_have_the_names_of_the_files(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    words = sorted({word for sentence in Corpus.load(corpus).tokens for word in sentence})
+    for name, own in (("near.json", 2), ("far.json", 9)):
+        matrix = [[own if a == b else 1 for b in words] for a in words]
+        (tmp_path / name).write_text(json.dumps({"symbols": words, "matrix": matrix}))
+    (tmp_path / "job.toml").write_text(
+        '[corpus]\npath = "train.parquet"\n[kernel]\nc = 0.3\n'
+        'observation = ["substitution:file=near.json", {name = "substitution", file = "far.json"}]\n'
+        "[folds]\ncount = 2\n[cluster]\ninline = true\n[output]\nreport = true\n"
+    )
+    plan = gramline("cv", tmp_path / "job.toml", "--plan").out
+    assert "substitution(file=near.json)" in plan
+    told = gramline("cv", tmp_path / "job.toml").out
+    assert "file=near.json" in told.replace("\n", "")
+    assert "file=far.json" in told.replace("\n", "")
+    assert "matrix=" not in told
+    page = (tmp_path / "job.run" / "report.html").read_text("utf-8")
+    assert "observation=substitution(file=near.json)" in page
+    assert "majority label (" in page
+
+
+OVERFLOW = """
+[corpus]
+path = "train.parquet"
+[kernel]
+reach = [0.5, 1e300]
+[[learner]]
+name = "labeling-perceptron"
+rounds = [1, 2]
+[[learner]]
+name = "kernel-zscore"
+[folds]
+count = 2
+[cluster]
+inline = true
+[output]
+report = true
+"""
+
+
+def test_a_setting_that_overflows_is_a_failed_row_and_the_others_go_on(
+    gramline: Any, corpus: Path, tmp_path: Path
+) -> None:
+    assert corpus.is_file()
+    (tmp_path / "job.toml").write_text(OVERFLOW)
+    answer = gramline("cv", tmp_path / "job.toml")
+    assert answer.code == 1
+    assert [("failed" in row) for row in rows_of(answer.out)] == [False] * 4 + [True] * 3
+    joined = " ".join(answer.out.split())
+    assert "labeling-perceptron(reach=1e+300, rounds=1) failed: the similarity" in joined
+    again = gramline("cv", tmp_path / "job.toml", "--json")
+    assert again.code == 1
+    assert (len(again.json["settings"]), len(again.json["failed"])) == (3, 3)
+    assert [setting["kernel"]["reach"] for setting in again.json["failed"]] == [1e300] * 3
+    assert all("does not fit float64" in setting["reason"] for setting in again.json["failed"])
+    assert again.json["problems"] == {"total": 12, "solved_before": 6}
+    page = (tmp_path / "job.run" / "report.html").read_text("utf-8")
+    assert "kernel-zscore(reach=1e+300) failed: " in page
+
+
+def test_where_every_setting_fails_the_error_is_told(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    answer = gramline("cv", corpus, "--reach", "1e300", "--folds", "2", "--inline", "-o", tmp_path / "run")
+    assert answer.code == 2
+    assert "does not fit float64" in answer.error
+
+
+def test_a_reach_of_the_corpus_and_a_grid_of_them(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(
+        '[corpus]\npath = "train.parquet"\n[kernel]\nreach = "grid"\n[folds]\ncount = 2\n'
+    )
+    plan = gramline("cv", tmp_path / "job.toml", "--plan", "--json")
+    assert plan.json["settings"] == 4
+    shares = [line.split("make ")[1].split(" of")[0] for line in plan.err.splitlines() if "neighbours make" in line]
+    assert [int(share.rstrip("%")) for share in shares] == pytest.approx([5, 20, 50, 80], abs=1)
+    auto = gramline("cv", corpus, "--reach", "auto", "--folds", "2", "--plan", "--json", "-o", tmp_path / "run")
+    assert auto.json["settings"] == 1
+    assert "neighbours make 50% of the matrix" in auto.err
+    answer = gramline("cv", tmp_path / "job.toml", "--kernel", "position", "--reach", "auto")
+    assert (answer.code, answer.error) == (
+        2,
+        "PositionKernel has no parameter 'reach'; known are observation, prior, label_kernel, c",
+    )
+
+
+@pytest.mark.parametrize("place", ["output", "cache"])
+def test_what_cannot_be_written_is_refused_before_any_work(
+    gramline: Any, corpus: Path, tmp_path: Path, place: str
+) -> None:
+    answer = gramline("cv", corpus, f"--{place}", "/proc/nobody/run", "--folds", "2", "--inline")
+    assert answer.code == 2
+    assert answer.error.startswith("/proc/nobody/run cannot be written: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.parquet"]
 
 
 def test_structures_that_a_fold_file_holds_out_again_are_told(gramline: Any, corpus: Path, tmp_path: Path) -> None:
@@ -298,6 +425,8 @@ def test_other_commands_take_one_kernel_only(gramline: Any, job: Path, tmp_path:
         (["--set", "rounds=5,0"], "rounds must be a whole number of at least 1, got 0"),
         (["--learner", "gaussian-process", "--missing", "0.5,2"], "missing must be a number of at least 0"),
         (["--group", "g"], "give its corpus with --corpus"),
+        (["--group", "duplicates"], "give its corpus with --corpus"),
+        (["--reach", "auto"], "is a Gram matrix, whose kernel is known; leave out what describes a kernel"),
         (["--folds", "1"], "'--folds': 1 is not in the range x>=2"),
         (["--metric", "beauty"], "'--metric': 'beauty' is not one of"),
     ],
