@@ -38,6 +38,9 @@ def say_plan(ready: Prepared, plan: Mapping[str, Any]) -> None:
         )
         for number, kernel in enumerate(ready.job.kernels):
             say_folded(f"kernel {number}: ", describe_with_files(kernel.to_dict(), ready.settings.files))
+        for store in plan["stores"]:
+            if "failed" in store:
+                say_folded(f"kernel {store['kernel']} fails: ", store["failed"])
     say_table(
         ("training", "problems", "passes over the tiles", "time"),
         [
@@ -61,9 +64,10 @@ def say_plan(ready: Prepared, plan: Mapping[str, Any]) -> None:
 def say_results(ready: Prepared, result: JobResult) -> None:
     """The settings with their scores, the best first; what was trained in this session; where everything is."""
     summary, metric = result.summary, ready.job.metric
-    is_old = summary["problems"]["solved_before"] == summary["problems"]["total"]
+    is_old = not result.new_units
     if is_old:
-        say("this run was finished before; nothing was trained, these are its results")
+        tried = "only what failed was tried again" if summary["failed"] else "nothing was trained"
+        say(f"this run was finished before; {tried}, these are its results")
     _say_scores(summary, metric)
     if result.nested is not None:
         say(
@@ -111,8 +115,9 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
     say_table((f"setting (* best {metric})", *titles, "p"), rows)
     if any(row[-1] for row in rows):
         say(f"p: paired t-test of {metric} against the best over the folds, two-sided")
-    for name, setting in zip(failed, summary["failed"], strict=True):
-        say_folded("", f"{name} failed: {setting['reason']}")
+    for reason in dict.fromkeys(setting["reason"] for setting in summary["failed"]):
+        alike = [name for name, setting in zip(failed, summary["failed"], strict=True) if setting["reason"] == reason]
+        say_folded("", f"failed: {', '.join(alike)}: {reason}")
     if not summary["majority"]["is_beaten"]:
         say_folded(
             "",

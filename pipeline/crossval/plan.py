@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from gramline.kernels.errors import KernelOverflowError
 from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.folds import joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, Variant, problems_of
@@ -14,6 +15,7 @@ from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training_time import training_seconds
+from gramline.pipeline.errors import first_line
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.spec import GramSpec, counts_labels
 
@@ -24,8 +26,9 @@ def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, 
     folds = outer if inner is None else joined(outer, inner)
     problems = problems_of(job, data, folds)
     solved = folder.finished() & {problem.digest for problem in problems}
-    used = sorted({variant.kernel for variant in job.variants if variant.kernel is not None})
-    stores = [_store(job, data, settings, number, len(folds), n_threads) for number in used]
+    stores = [_store(job, data, settings, number, len(folds), n_threads) for number in job.used_kernels]
+    overflowing = {store["kernel"] for store in stores if "failed" in store}
+    todo = [p for p in problems if p.digest not in solved and job.variants[p.variant].kernel not in overflowing]
     return {
         "structures": len(data.labels),
         "positions": data.n_positions,
@@ -37,9 +40,7 @@ def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, 
         "stores": stores,
         "bytes": sum(store["new_bytes"] for store in stores),
         "seconds": sum(store["seconds"] for store in stores),
-        "training": _training(
-            job, data, settings, [p for p in problems if p.digest not in solved], n_threads, len(folds)
-        ),
+        "training": _training(job, data, settings, todo, n_threads, len(folds)),
         "run": str(folder.path),
     }
 
@@ -60,8 +61,12 @@ def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds:
             whole = _forecast(job, data, settings, number, n_threads)
             row["seconds"] = whole["seconds"] * n_missing / whole["tiles"]
         return {"kernel": number, "path": path, "copies": 1} | row
-    whole = _forecast(job, data, settings, number, n_threads)
     copies = n_folds if counts_labels(kernel) else 1
+    try:
+        whole = _forecast(job, data, settings, number, n_threads)
+    except KernelOverflowError as error:  # a failed row of the run: its settings take no time
+        nothing = {"tiles": 0, "to_compute": 0, "new_bytes": 0, "seconds": 0.0}
+        return {"kernel": number, "path": None, "copies": copies, **nothing, "failed": first_line(error)}
     return {
         "kernel": number,
         "path": None,

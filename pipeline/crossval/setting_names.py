@@ -16,9 +16,12 @@ Files = Mapping[str, str]  # paths by the digest of a list that was read from th
 
 
 def setting_names(settings: Sequence[Mapping[str, Any]], files: Files | None = None) -> list[str]:
-    """A short name for every setting: its learner, and the parameters in which the settings of that learner differ."""
+    """A short name for every setting: its learner, and the parameters in which the settings of that learner differ.
+
+    Settings that differ in nothing that can be shown, in two matrices of no file, say, are numbered.
+    """
     shown = _shortest(files or {})
-    described = [(str(setting["learner"]), _flat(setting, shown)) for setting in settings]
+    described = [(str(setting["learner"]), _flat(setting)) for setting in settings]
     names = []
     for learner, values in described:
         others = [other for name, other in described if name == learner]
@@ -28,9 +31,10 @@ def setting_names(settings: Sequence[Mapping[str, Any]], files: Files | None = N
             for key in values
             if any(other.get(key) != values[key] for other in (on_kernels if key.startswith(KERNEL) else others))
         ]
-        parts = ", ".join(f"{key.rpartition('.')[2]}={short_value(values[key])}" for key in varied)
+        parts = ", ".join(f"{key.rpartition('.')[2]}={_value(values[key], shown)}" for key in varied)
         names.append(f"{learner}({parts})" if parts else learner)
-    return names
+    times = Counter(names)
+    return [name if times[name] == 1 else f"{name} #{names[:k].count(name) + 1}" for k, name in enumerate(names)]
 
 
 def list_digest(value: Sequence[Any]) -> str:
@@ -55,11 +59,17 @@ def _shortest(files: Files) -> dict[str, str]:
     return {key: Path(path).name if times[Path(path).name] == 1 else path for key, path in files.items()}
 
 
-def _flat(setting: Mapping[str, Any], files: Files) -> dict[str, Any]:
+def _flat(setting: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of kernel and learner side by side; a kernel's own are prefixed."""
-    kernel = {} if setting["kernel"] is None else _with_files(setting["kernel"], files)
-    flat = {f"{KERNEL}{key}": describe(value) if isinstance(value, Mapping) else value for key, value in kernel.items()}
+    flat = {f"{KERNEL}{key}": value for key, value in (setting["kernel"] or {}).items()}
     return flat | {f"learner.{key}": value for key, value in setting["params"].items()}
+
+
+def _value(value: Any, files: Files) -> str:
+    if isinstance(value, Mapping):
+        return describe(_with_files(value, files))
+    file = files.get(list_digest(value)) if files and isinstance(value, list | tuple) else None
+    return short_value(value) if file is None else file
 
 
 def _with_files(record: Mapping[str, Any], files: Files) -> dict[str, Any]:

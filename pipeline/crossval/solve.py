@@ -23,7 +23,7 @@ from gramline.pipeline.crossval.problem_task import ProblemTask, solve_problem, 
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.setting_names import setting_names
 from gramline.pipeline.crossval.training import fit_on_gram, hide
-from gramline.pipeline.errors import PlanError, RunError, first_line, named_line
+from gramline.pipeline.errors import PlanError, RunError, named_line
 from gramline.pipeline.events import (
     Event,
     Listener,
@@ -80,7 +80,7 @@ class Running:
         """Give a variant up; the others go on."""
         if variant not in self.failed and len(self.job.variants) > 1:
             name = setting_names(self.job.settings(), self.settings.files)[variant]
-            self.progress(Message(f"{name} failed: {first_line(error)}"))
+            self.progress(Message(f"{name} failed; the others go on"))
         self.failed.setdefault(variant, error)
 
 

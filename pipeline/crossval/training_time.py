@@ -28,9 +28,10 @@ from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.spec import GramSpec
 
 SAMPLE_POSITIONS = 1500
-FACTORED_POSITIONS = 500  # of a sample for learners that take the cube of it
+FACTORED_POSITIONS = 300  # of a sample for learners that take the cube of it
 MOST_PROBLEMS = 6  # that share the measured pass
 SAMPLE_FOLDS = 3
+LONG = 3.0  # seconds, beside which loading compiled code is nothing
 
 Train = Callable[[Sequence[Learner]], list[HeldOut]]
 
@@ -83,13 +84,18 @@ def _folds(chosen: Held) -> Folds:
 
 def _timed(train: Train, learners: Sequence[Learner]) -> float:
     """Seconds per learner, with as many rounds as each may take."""
-    train([one.fresh() for one in learners])  # loads compiled code
-    begin = perf_counter()
-    outcomes = train(learners)
-    seconds = perf_counter() - begin
+    outcomes, seconds = _once(train, learners)
+    if seconds < LONG:  # the first time loads compiled code
+        outcomes, seconds = _once(train, [one.fresh() for one in learners])
     limit = max(one.round_limit for one in learners)
     rounds = max((len(curve) for held in outcomes for curve in held.traces.values()), default=0)
     return seconds / len(learners) * ((limit + 1) / (rounds + 1) if limit and rounds else 1.0)
+
+
+def _once(train: Train, learners: Sequence[Learner]) -> tuple[list[HeldOut], float]:
+    begin = perf_counter()
+    outcomes = train(learners)
+    return outcomes, perf_counter() - begin
 
 
 def sample(lengths: Held, limit: int) -> Held:

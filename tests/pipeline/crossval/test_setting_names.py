@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gramline.kernels import SequenceLabeling
-from gramline.pipeline.crossval.setting_names import setting_names
+from gramline.kernels import SequenceLabeling, Substitution, Sum
+from gramline.pipeline.crossval.setting_names import describe_with_files, list_digest, setting_names
 
 
 def test_settings_are_named_by_what_differs() -> None:
@@ -30,3 +30,26 @@ def test_a_learner_with_and_without_a_kernel_is_not_named_by_all_of_the_kernel()
         {"kernel": None, "learner": learner, "params": {"dual": False}},
     ]
     assert setting_names(settings) == [f"{learner}(dual=True)", f"{learner}(dual=False)"]
+
+
+def test_lists_of_files_have_the_name_of_their_file() -> None:
+    symbols, near, far = ["a", "b"], [[2, 1], [1, 2]], [[9, 1], [1, 9]]
+    kernels = [SequenceLabeling(observation=Substitution(symbols, matrix)).to_dict() for matrix in (near, far)]
+    settings = [{"kernel": kernel, "learner": "zscore", "params": {}} for kernel in kernels]
+    files = {list_digest(near): "x/near.json", list_digest(far): "x/far.json"}
+    assert setting_names(settings, {list_digest(far): "x/far.json"})[1].endswith("file=far.json))")
+    assert [name[-17:] for name in setting_names(settings)] == ["2 x 2 matrix)) #1", "2 x 2 matrix)) #2"]
+    files[list_digest(symbols)] = "x/near.json"
+    assert setting_names(settings, files)[0] == "zscore(observation=substitution(file=near.json))"
+    clash = {list_digest(near): "x/m.json", list_digest(far): "y/m.json"}
+    assert [name.partition("file=")[2] for name in setting_names(settings, clash)] == ["x/m.json))", "y/m.json))"]
+
+
+def test_label_kernels_and_parts_of_parts_are_named_too() -> None:
+    matrix = ((1.0, 0.5), (0.5, 1.0))
+    part = Substitution(("a", "b"), matrix)
+    kernel = SequenceLabeling(observation=Sum(part, part), label_kernel=((2.0, 0.0), (0.0, 2.0)))
+    files = {list_digest([[2, 0], [0, 2]]): "labels.json", list_digest(matrix): "m.json"}
+    described = describe_with_files(kernel.to_dict(), files)
+    assert "label_kernel=labels.json" in described
+    assert described.count("file=m.json") == 2
