@@ -151,6 +151,7 @@ class Record:
     # Parameters that earlier versions did not have. At their default they are left out of the dictionary, so that a
     # kernel has the fingerprint it had then, and stores and caches of those versions go on being used.
     added: ClassVar[tuple[str, ...]] = ()
+    shorthand: ClassVar[str] = ""  # the parameter that a word alone means: `substitution:blosum62`
 
     def __post_init__(self) -> None:
         """Every value checked as its field declares it, and kept as a plain one."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramline.kernels.observations.substitution import Substitution
 from gramline.kernels.sequences.labeling import SequenceLabeling
@@ -36,7 +34,6 @@ STRUCTURES = {"h": "helix", "e": "sheet", "_": "coil"}
 PUBLISHED_Q3 = 64.3  # that the notes of the data set quote, of neural networks on the same chains
 CHOOSING_CHAINS, CHOOSING_FOLDS = 40, 3
 WINDOW = 6  # residues on either side, for the CRF
-AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 
 
 @dataclass(frozen=True)
@@ -110,9 +107,8 @@ def protein(run: Run) -> Sequence[ResultTable]:
 
 
 def _kernel(setting: Mapping[str, float]) -> SequenceLabeling:
-    return SequenceLabeling(
-        c=setting["c"], gap=setting.get("gap", 0.0), observation=blosum_kernel(setting["sharpness"])
-    )
+    observation = Substitution.named("blosum62", sharpness=setting["sharpness"])
+    return SequenceLabeling(c=setting["c"], gap=setting.get("gap", 0.0), observation=observation)
 
 
 def _chosen(family: Family, train: Corpus, run: Run) -> tuple[Mapping[str, float], Mapping[str, Any]]:
@@ -155,21 +151,3 @@ def _scores(test: Corpus, predicted: list[list[str]]) -> tuple[float, ...]:
     guess = np.array([label for chain in predicted for label in chain])
     recalls = [float((guess[gold == label] == label).mean()) for label in STRUCTURES]
     return tuple(100 * value for value in (evaluate(test.labels, predicted, dummy=None).accuracy, *recalls))
-
-
-def blosum_scores() -> NDArray[np.float64]:
-    """BLOSUM62, shape (20, 20). One eigenvalue is negative; on vectors that sum to 0 it is positive definite."""
-    text = files(__package__).joinpath("blosum62.txt").read_text("utf-8")
-    return np.loadtxt(text.splitlines(), usecols=range(1, 1 + len(AMINO_ACIDS)))
-
-
-def blosum_kernel(sharpness: float) -> Substitution:
-    """k_x(a, b) = exp(sharpness (S_ab - (S_aa + S_bb) / 2)): 1 for equal letters, between 0 and 1 for others.
-
-    Positive semidefinite: the exponential of a matrix, entry by entry, is so when the matrix is positive semidefinite
-    on vectors that sum to 0 (Schoenberg).
-    """
-    scores = blosum_scores()
-    own = np.diagonal(scores) / 2
-    matrix = np.exp(sharpness * (scores - own[:, None] - own[None, :]))
-    return Substitution(tuple(AMINO_ACIDS), tuple(map(tuple, matrix.tolist())))

@@ -22,7 +22,7 @@ PACKAGES = ("kernels", "learners", "pipeline")
 
 SMALL_JOB = """
 import sys, tempfile
-from gramline.kernels import Identity, SequenceLabeling
+from gramline.kernels import Identity, SequenceLabeling, Substitution
 from gramline.learners import LabelingPerceptron
 from gramline.pipeline import Corpus, KernelLabeler, build_gram
 
@@ -32,6 +32,7 @@ kernel = SequenceLabeling(observation=Identity())
 with tempfile.TemporaryDirectory() as folder:
     corpus = Corpus.from_sequences(X, y)
     model = LabelingPerceptron().fit(build_gram(kernel, corpus, folder + "/small.zarr"), corpus.labels)
+assert Substitution.named("blosum62").is_positive_semidefinite  # reads a table that is no module
 print(KernelLabeler(kernel, LabelingPerceptron()).fit(X, y).predict([["the", "dog", "sleeps"]]))
 assert not {"kernels", "learners", "pipeline"} & set(sys.modules)
 """

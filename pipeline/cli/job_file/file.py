@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from gramline.kernels.errors import KernelError, LocatedError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.job_file.tables import TABLES, JobTables
-from gramline.pipeline.cli.terminal.notation import parse_record, read_matrix, read_object
+from gramline.pipeline.cli.terminal.notation import parse_record, parse_sum, read_matrix, read_object
 from gramline.pipeline.crossval.setting_names import list_digest
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
@@ -155,7 +155,7 @@ def kernel_part(value: Any, key: str, folder: Path, files: dict[str, str]) -> An
     if isinstance(value, list):
         return [kernel_part(item, key, folder, files) for item in value]
     if isinstance(value, str):
-        return parse_record(value, what, folder, read)
+        value = (parse_sum if key == "observation" else parse_record)(value, what, folder, read)
     if isinstance(value, dict) and isinstance(value.get("file"), str):
         own = {name: inner for name, inner in value.items() if name != "file"}
         return read(str(folder / value["file"]), what) | own

@@ -30,7 +30,8 @@ kernel_options = together(
     table_option(
         *("kernel.observation", "--observation"),
         metavar="NAME:...",
-        help="identity, linear, polynomial:degree=2,normalized=true, gaussian:gamma=0.5, substitution:file=matrix.json",
+        help="identity, linear, polynomial:degree=2,normalized=true, gaussian:gamma=0.5, substitution:blosum62 (or "
+        "blosum45, pam250, file=matrix.json), or a sum: 'linear:normalized=true + 0.5 * polynomial:degree=3'.",
     ),
     table_option("kernel.prior", "--prior", metavar="NAME", help="uniform, empirical:smoothing=1, tabulated."),
     table_option(

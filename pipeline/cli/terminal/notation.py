@@ -1,4 +1,7 @@
-"""Records on a command line: `polynomial:degree=2,normalized=true` as the small dictionary of a record."""
+"""Records on a command line: `polynomial:degree=2,normalized=true` as the small dictionary of a record.
+
+`linear:normalized=true + 0.5 * polynomial:degree=2` is a sum, `substitution:blosum62` a record with its main parameter.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,17 @@ from typing import Any
 
 import click
 
-from gramline.kernels.parameters import plain_value
+from gramline.kernels.catalogue import EVERYTHING, find
+from gramline.kernels.parameters import Record, plain_value
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import system_reason
 from gramline.pipeline.settings_file import Size
+
+NUMBER = r"[-+0-9.][-+0-9.eE]*"
+FACTOR = re.compile(rf"\s*{NUMBER}\s*\*")  # of something that is added
+# A plus is one before the name of a record; neither that of 1e+5 nor that of file=a+b.json.
+PLUS = re.compile(rf"\s*\+(?=(?:\s*{NUMBER}\s*\*)?\s*[A-Za-z][-\w]*\s*(?:[:+]|$))")
+ReadObject = Callable[[str, str], dict[str, Any]]
 
 
 def in_bytes(_context: click.Context, option: click.Parameter, size: Any) -> Any:
@@ -21,26 +31,74 @@ def in_bytes(_context: click.Context, option: click.Parameter, size: Any) -> Any
     return None if size is None else plain_value(option.opts[0], Size(), size, InputError)
 
 
-def parse_record(
-    text: str, what: str, folder: Path = Path(), read: Callable[[str, str], dict[str, Any]] | None = None
-) -> dict[str, Any]:
+def parse_sum(text: str, what: str, folder: Path = Path(), read: ReadObject | None = None) -> dict[str, Any]:
+    """`A + B` or `A + 0.5 * B` as the record of a sum, from left to right; a text without + is one record."""
+    terms = PLUS.split(text)
+    total = parse_record(terms[0], what, folder, read)
+    for term in terms[1:]:
+        factor, _, kernel = term.rpartition("*") if FACTOR.match(term) else ("", "", term)
+        total = {"name": "sum", "first": total, "second": parse_record(kernel, what, folder, read)}
+        if factor:
+            total["weight"] = parse_setting(factor.strip())
+    return total
+
+
+def parse_record(text: str, what: str, folder: Path = Path(), read: ReadObject | None = None) -> dict[str, Any]:
     """`name:key=value,...` as {"name": name, key: value, ...}; `file=x.json` takes the keys of a JSON object.
 
+    A word without = is the parameter that the record names as its `shorthand`. A JSON object is a record, too.
     A relative file is looked for in `folder`, and read by `read`, `read_object` unless somebody wants to know of it.
     """
+    text = text.strip()
+    if text.startswith("{"):
+        return _json_record(text, what)
     name, _, rest = text.partition(":")
+    name = name.strip()
+    if FACTOR.match(text):
+        advice = "write it second: A + 0.5 * B; or take a larger c"
+        raise InputError(f"{what} {text!r} begins with a factor, and only what is added has one", advice=advice)
     if not name:
         raise InputError(f"{what} {text!r} has no name; write it like polynomial:degree=2,normalized=true")
     record: dict[str, Any] = {"name": name}
-    for part in rest.split(",") if rest else []:
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
+    for part in split_at_commas(rest) if rest else []:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals and (shorthand := _shorthand(name)):
+            key, equals, value = shorthand, "=", key
+        key = key.replace("-", "_")
+        if not equals or not key:
             raise InputError(f"{what} {text!r}: {part!r} is not of the form key=value")
-        if key == "file":
-            record |= (read or read_object)(str(folder / value), what)
-        else:
-            record[key.strip().replace("-", "_")] = parse_setting(value.strip())
+        if key in record:
+            raise InputError(f"{what} {text!r} has {key!r} twice", advice="leave one of them out")
+        record |= (read or read_object)(str(folder / value), what) if key == "file" else {key: parse_setting(value)}
     return record
+
+
+def _shorthand(name: str) -> str:
+    """The parameter of a record that a word alone means; nothing where there is none, or no such record."""
+    return find(name, Record).shorthand if name in EVERYTHING else ""
+
+
+def _json_record(text: str, what: str) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{what} {text!r} begins like a JSON object but is none: {error}") from None
+    if not isinstance(record.get("name"), str):
+        advice = 'write it like {"name": "polynomial", "degree": 2}'
+        raise InputError(f'{what} {text!r} has no "name"', advice=advice)
+    return record
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts between commas; those inside of brackets belong to a list or an object."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts if depth <= 0 else text.split(",")  # a bracket that is never closed is a part of a word
 
 
 def parse_setting(text: str) -> Any:
@@ -54,7 +112,7 @@ def parse_setting(text: str) -> Any:
 
 def parse_settings(text: str) -> list[Any]:
     """Values to try, separated by commas; those inside of brackets belong to a list."""
-    return [parse_setting(part) for part in re.split(r",(?![^\[]*\])", text)]
+    return [parse_setting(part) for part in split_at_commas(text)]
 
 
 def read_matrix(path: str, what: str) -> Any:

@@ -1,8 +1,7 @@
-"""The protein experiment end to end on made-up chains, and the substitution matrix it reads."""
+"""The protein experiment end to end on made-up chains."""
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from gramline.pipeline.experiments import crf, protein
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
-from gramline.pipeline.experiments.protein import AMINO_ACIDS, blosum_kernel, blosum_scores
 
 LETTERS = {"h": "AELMQK", "e": "VIYFWT", "_": "GNPDS"}  # structures that prefer letters of their own
 
@@ -56,28 +54,3 @@ def test_test_chains_have_no_say_in_the_choice(data: Path, tmp_path: Path) -> No
     kernel, parameters = protein._chosen(family, train, Run(tmp_path, quick=True))
     assert kernel in family.kernels
     assert parameters in family.parameters
-
-
-def test_published_scores() -> None:
-    scores = blosum_scores()
-    letter = {name: number for number, name in enumerate(AMINO_ACIDS)}
-    rows = files("gramline.pipeline.experiments").joinpath("blosum62.txt").read_text("utf-8").splitlines()
-    assert rows[-21].split() == ["#", *AMINO_ACIDS]
-    assert [row[0] for row in rows[-20:]] == list(AMINO_ACIDS)
-    assert scores.shape == (20, 20)
-    assert (scores == scores.T).all()
-    for pair, score in {"WW": 11, "CC": 9, "AA": 4, "IV": 3, "KR": 2, "WD": -4, "FP": -4, "YF": 3, "ST": 1}.items():
-        assert scores[letter[pair[0]], letter[pair[1]]] == scores[letter[pair[1]], letter[pair[0]]] == score
-
-
-def test_the_kernel_is_positive_semidefinite_though_the_scores_are_not() -> None:
-    scores = blosum_scores()
-    assert np.linalg.eigvalsh(scores)[0] < -1
-    centred = np.eye(20) - 1 / 20
-    assert np.linalg.eigvalsh(centred @ scores @ centred)[0] > -1e-9
-    for sharpness in (0.05, 0.15, 0.5):
-        kernel = blosum_kernel(sharpness)
-        assert kernel.is_positive_semidefinite
-        values = np.array(kernel.matrix)
-        np.testing.assert_allclose(np.diagonal(values), 1.0)
-        assert ((values > 0) & (values <= 1)).all()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gramline.kernels import EmpiricalPrior, Gaussian, Identity, Polynomial, SequenceLabeling, Substitution
+from gramline.kernels import EmpiricalPrior, Gaussian, Identity, Linear, Polynomial, SequenceLabeling, Substitution, Sum
 from gramline.kernels.errors import LocatedError
 from gramline.kernels.parameters import parameters_of
 from gramline.kernels.value_kinds import Kind
@@ -55,6 +55,13 @@ def test_kernels_from_options(tmp_path: Path) -> None:
     assert kernel_of(observation=f"substitution:file={alphabet}").observation == Substitution(
         ("a", "b"), ((1.0, 0.0), (0.0, 1.0))
     )
+    assert kernel_of(observation="substitution:blosum62").observation == Substitution.named("blosum62")
+    added = Sum(Linear(normalized=True), Polynomial(2, coef0=0), weight=0.5)
+    assert kernel_of(observation="linear:normalized=true + 0.5 * polynomial:degree=2,coef0=0").observation == added
+    assert kernel_of(observation=json.dumps(added.to_dict())).observation == added
+    assert kernel_of(name=json.dumps(SequenceLabeling(c=2).to_dict())) == SequenceLabeling(c=2)
+    path = written(tmp_path, '[kernel]\nobservation = "linear:normalized=true + 0.5 * polynomial:degree=2,coef0=0"')
+    assert kernel_of(path).observation == added
 
 
 def test_a_job_file_describes_a_kernel_and_options_win(tmp_path: Path) -> None:
