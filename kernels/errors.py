@@ -84,6 +84,10 @@ class KernelError(LocatedError, ValueError):
     """Any input a kernel refuses."""
 
 
+class KernelWarning(UserWarning):
+    """A kernel whose values are right and of little use on a corpus; the sentence says why and what to do."""
+
+
 class KernelParameterError(KernelError):
     """A kernel, observation kernel or prior was built with a value it cannot use."""
 

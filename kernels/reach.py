@@ -39,7 +39,7 @@ class ReachSample:
         self.largest = [packed.structures(number, number + 1) for number in longest]
         alone = PositionKernel(kernel.observation, kernel.prior, kernel.label_kernel, kernel.c)
         self.own_sum = self._total(alone)
-        self.own_largest = max(self._largest(alone), np.finfo(float).tiny)
+        self.own_largest = max(self.largest_value(alone), np.finfo(float).tiny)
 
     def share(self, kernel: PositionLabeling) -> float:
         """The part of the Gram matrix that context makes; 1 where it overflows, 0 where nothing is alike."""
@@ -52,14 +52,15 @@ class ReachSample:
     def fits(self, kernel: PositionLabeling) -> bool:
         """Whether the largest structures stay comparable with the others."""
         try:
-            return self._largest(kernel) <= LARGEST * self.own_largest
+            return self.largest_value(kernel) <= LARGEST * self.own_largest
         except KernelOverflowError:
             return False
 
     def _total(self, kernel: PositionLabeling) -> float:
         return sum(float(np.abs(kernel.tile(rows, cols)).sum()) for rows, cols in self.pairs)
 
-    def _largest(self, kernel: PositionLabeling) -> float:
+    def largest_value(self, kernel: PositionLabeling) -> float:
+        """k(x, x) at most, of the largest structures; KernelOverflowError where float64 does not hold it."""
         return max(float(np.abs(kernel.diagonal(one)).max()) for one in self.largest)
 
     def reach(self, share: float) -> float:

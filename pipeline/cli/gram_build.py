@@ -20,7 +20,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
-from gramline.pipeline.gram.plan import kernel_notes
+from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.gram.stored import StoredGram
 
 store_options = together(

@@ -14,6 +14,7 @@ import click
 
 from gramline.pipeline.cli.terminal.failures import FAILED, Failure, to_failure
 from gramline.pipeline.cli.terminal.lazy_group import Commands, LazyGroup
+from gramline.pipeline.cli.terminal.output import say_warnings_as_notes
 from gramline.pipeline.cli.terminal.stopping import install_sigterm_handler
 
 CLI = "gramline.pipeline.cli"
@@ -120,6 +121,7 @@ def _internal_error(error: BaseException) -> Failure:
 def main() -> None:
     """The entry point of the installed command."""
     install_sigterm_handler()
+    say_warnings_as_notes()
     code = run(sys.argv[1:])
     if "obstore" in sys.modules:
         _leave(code)

@@ -20,6 +20,7 @@ from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
+from gramline.pipeline.gram.notes import warn_about_kernel
 from gramline.pipeline.gram.plan import Forecast, Plan, TileTask, plan_gram, time_sample_tiles
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute
@@ -85,6 +86,7 @@ def build_gram(
            [0.    , 0.25  , 0.25  ]])
     """
     build = GramBuild(kernel, corpus, path, StoreChoices(dtype, block_rows, compression), other=other)
+    warn_about_kernel(kernel, corpus)
     runner = choose_executor(client, executor)
     return build.run(runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
 

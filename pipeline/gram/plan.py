@@ -5,7 +5,7 @@ A forecast is a plan with a pace, measured on a few sample tiles; notes say what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -15,13 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.marginalized import PositionLabeling
-from gramline.kernels.observations.base import Identity
-from gramline.kernels.observations.substitution import Substitution
 from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import GramLayout
-from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.pack import FEATURE_SET_MARK
 from gramline.pipeline.errors import PlanError
 
 WORK_TILES = 2.0  # float64 tiles a kernel holds at most while it computes one
@@ -171,29 +166,6 @@ def time_sample_tiles(
         if number:  # the first one only loads compiled code
             seconds, cells = seconds + perf_counter() - begin, cells + tile.size
     return seconds / cells
-
-
-def kernel_notes(kernel: Kernel, corpus: Corpus) -> Iterator[str]:
-    """What a user should know of a kernel on a corpus: values that are right and of little use, and what to do."""
-    observation = kernel.observation if isinstance(kernel, PositionLabeling) else None
-    if isinstance(observation, Substitution) and not observation.is_positive_semidefinite:
-        smallest = observation.smallest_eigenvalue
-        yield (
-            f"the substitution matrix is not positive semidefinite (smallest eigenvalue {smallest:.3g}), as published "
-            "ones are not: learners that solve with the Gram matrix may refuse it, and perceptrons learn badly from "
-            f"it; take exp(0.15 (s_ab - (s_aa + s_bb) / 2)) of its entries s, or add {-smallest:.3g} to its diagonal"
-        )
-    if isinstance(observation, Identity):
-        packed = corpus.packed()
-        is_set = np.array([name.startswith(FEATURE_SET_MARK) for name in packed.vocabulary.symbols], dtype=bool)
-        alone = int(np.count_nonzero(is_set & (np.bincount(packed.observed, minlength=len(is_set)) == 1)))
-        if alone > packed.n_positions / 2:
-            yield (
-                f"identity compares feature sets as a whole, and {alone:,} of {packed.n_positions:,} positions have "
-                "one that is nowhere else: nothing can be learned for new ones; the observation kernels linear and "
-                "polynomial:degree=2,normalized=true compare them feature by feature (--observation, or [kernel] of "
-                "a job file)"
-            )
 
 
 def megabytes(count: float) -> str:

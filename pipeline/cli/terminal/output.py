@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
@@ -13,6 +14,8 @@ import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from gramline.kernels.errors import KernelWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 80
@@ -43,6 +46,19 @@ def say_notes(notes: Iterable[str]) -> None:
     """What a user should know, on stderr: results stay clean."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
+
+
+def say_warnings_as_notes() -> None:
+    """From now on what Python warns of a kernel is a note like any other; other warnings stay as they are."""
+    others = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, KernelWarning):
+            say_notes([str(message)])
+        else:
+            others(message, category, *place)
+
+    warnings.showwarning = show
 
 
 def say_table(
