@@ -22,7 +22,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_writable_folder
 from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.kernel_choice import KernelChoice
-from gramline.pipeline.gram.plan import kernel_notes
+from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.gram.spec import DEFAULT_KERNELS
 from gramline.pipeline.models.training import DEFAULT_LEARNER
 

@@ -14,7 +14,7 @@ import click
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
-from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, fit_corpus
+from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, fit_corpus, fit_run
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
@@ -50,6 +50,7 @@ writes them). Training runs in this process unless --workers, --cluster or --sch
 \b
 Example:
   gramline fit train.conll
+  gramline fit --from-run cv.run -o best.zarr
   gramline fit train.gram.zarr -o model.zarr --learner labeling-perceptron
   gramline fit parses.gram.zarr -o ranker.zarr --learner ranking-perceptron \\
       --candidates parses.parquet"""
@@ -87,6 +88,7 @@ Example:
 @click.option(
     "--evaluate/--no-evaluate", "evaluates", default=None, help="Of a file: a short cross-validation [default: yes]."
 )
+@click.option("--from-run", metavar="RUN", help="Train the winner of a `gramline cv` run on all its structures.")
 @click.option("--plan", "plan_only", is_flag=True, help="Of gaussian-process: only show memory and time.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
 @click.option("--job", "job_path", metavar="FILE", help="TOML file with [gram], [learner] and [model] tables.")
@@ -100,6 +102,7 @@ def fit(
     candidates: tuple[str, ...],
     factor_memory: int | None,
     evaluates: bool | None,
+    from_run: str | None,
     plan_only: bool,
     overwrite: bool,
     job_path: str | None,
@@ -107,6 +110,11 @@ def fit(
     as_json: bool,
 ) -> None:
     job = load_job(job_path, given)
+    if from_run is not None:
+        if source is not None or rounds is not None or extra or given.of("learner") or given.of("kernel"):
+            raise InputError("--from-run says what is trained on what; leave SOURCE, the learner and the kernel out")
+        fit_run(from_run, job.model.path, overwrite, as_json)
+        return
     wanted = LearnerOptions.of(job, rounds, extra)
     learner = wanted.named()
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates)

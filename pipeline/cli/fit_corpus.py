@@ -20,10 +20,12 @@ from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import import_notes
-from gramline.pipeline.crossval.first_fit import FirstFit, first_fit
+from gramline.pipeline.crossval.first_fit import FirstFit, first_fit, fit_winner
 from gramline.pipeline.crossval.quick import QuickScore
+from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
+from gramline.pipeline.gram.kernel_choice import KernelChoice
 from gramline.pipeline.models.recommended import FEATURES, WINDOW, described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, learner_of
@@ -107,14 +109,14 @@ class CorpusFit:
             return Corpus.load(self.path)
         return Corpus.read(self.path, features=FEATURES, window=WINDOW)
 
-    def kernel(self, corpus: Corpus, learner: Learner) -> Kernel | None:
+    def kernel(self, corpus: Corpus, learner: Learner) -> KernelChoice | None:
         """The kernel that is asked for, the recommended one, or none for a learner on features."""
         asked = bool(self.job.kernel or self.job.given.of("kernel"))
         if learner.reads_corpus:
             if self.job.given.of("kernel"):
                 raise InputError(f"{learner.name} reads features and has no kernel; leave --kernel out")
             return None
-        return kernel_from(self.job, corpus.kind) if asked else recommended_kernel(corpus)
+        return kernel_from(self.job, corpus) if asked else KernelChoice(recommended_kernel(corpus))
 
 
 def fit_corpus(fitting: CorpusFit) -> None:
@@ -128,12 +130,13 @@ def fit_corpus(fitting: CorpusFit) -> None:
         raise InputError(f"{fitting.path} has no labels to learn from; give a file with labels")
     learner = fitting.wanted.on(recommended_learner(corpus)) if named is None else named
     corpus = described(corpus) if named is None else corpus
-    kernel = fitting.kernel(corpus, learner)
+    choice = fitting.kernel(corpus, learner)
+    kernel = None if choice is None else choice.kernel
     if not fitting.as_json:
         _say_corpus(fitting.path, corpus)
         _say_pair(learner, kernel)
     say_notes(str(note) for note in import_notes(corpus, fitting.path, training=None, like=None, key=None))
-    say_notes(dropped_notes(learner, corpus.labels))
+    say_notes([*(() if choice is None else choice.notes), *dropped_notes(learner, corpus.labels)])
     with when_stopped("no model was written; the same command trains again"):
         with show_progress(not fitting.as_json) as listener:
             result = first_fit(corpus, learner, kernel, evaluates=fitting.evaluates, listener=listener)
@@ -146,6 +149,27 @@ def fit_corpus(fitting: CorpusFit) -> None:
         say_json(_as_json(result, target, seconds))
     else:
         _say_result(result, target, seconds)
+
+
+def fit_run(path: str, target: str | None, overwrite: bool, as_json: bool) -> None:
+    """Train the winner of a cross-validation on everything, and save the model."""
+    won = winner(path)
+    written = target or f"{Path(path).name.partition('.')[0]}.model.zarr"
+    require_new_model(written, overwrite)
+    begin = perf_counter()
+    if not as_json:
+        say_folded("winner   ", f"{won.name}: {won.metric.replace('_', ' ')} {won.score:.4f} over the folds")
+        _say_pair(won.learner, won.kernel)
+    with when_stopped("no model was written; the same command trains again"):
+        with show_progress(not as_json) as listener:
+            model = fit_winner(won, listener)
+        model.save(written, overwrite=overwrite)
+    result = FirstFit(model, None)
+    seconds = perf_counter() - begin
+    if as_json:
+        say_json(_as_json(result, written, seconds) | {"metric": won.metric, "score": won.score})
+    else:
+        _say_result(result, written, seconds)
 
 
 def _as_json(result: FirstFit, target: str, seconds: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.quick import QuickScore, quick_score
+from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models.labeler import DENSE_LIMIT_BYTES
@@ -44,6 +45,16 @@ def first_fit(
             score = quick_score(learner, evidence, corpus.labels)
         fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener)
         return FirstFit(Model.of(fitted, corpus, kernel), score)
+
+
+def fit_winner(winner: Winner, listener: Listener = silent) -> Model:
+    """The winner of a run on all its structures: from the stored Gram matrix where there still is one."""
+    gram = winner.gram()
+    if gram is not None:
+        fitted = fit_telling(winner.learner.fresh(), gram, gram.labels, listener)
+        corpus = gram.row_corpus if winner.corpus_path is None else winner.corpus()
+        return Model.of(fitted, corpus, winner.kernel)
+    return first_fit(winner.corpus(), winner.learner, winner.kernel, evaluates=False, listener=listener).model
 
 
 def fit_telling(learner: Any, evidence: GramOperator | Corpus, labels: Any, listener: Listener) -> Learner:

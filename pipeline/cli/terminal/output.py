@@ -52,11 +52,11 @@ def say_warnings_as_notes() -> None:
     """From now on what Python warns of a kernel is a note like any other; other warnings stay as they are."""
     others = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, KernelWarning):
             say_notes([str(message)])
         else:
-            others(message, category, *place)
+            others(message, category, *place, **more)
 
     warnings.showwarning = show
 

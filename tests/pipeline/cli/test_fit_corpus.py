@@ -9,6 +9,7 @@ import pytest
 
 from gramline.pipeline import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.models.model import Model
 
 
@@ -89,6 +90,20 @@ def test_labels_that_nothing_tells_apart(gramline: Any, train: Path) -> None:
     answer = gramline("fit", "same.parquet")
     assert answer.code == 0
     assert "no better than the most frequent one" in " ".join(answer.err.split())
+
+
+def test_the_winner_of_a_run_is_fitted_on_everything(gramline: Any, train: Path) -> None:
+    generate_saleslog(12, seed=3).save(train.with_name("train.parquet"))
+    assert gramline("gram", "build", "train.parquet", "-o", "g.zarr", "--inline").code == 0
+    options = ("--set", "rounds=1,4", "--folds", "2", "--seed", "1", "--inline", "-o", "cv.run")
+    assert gramline("cv", "g.zarr", *options).code == 0
+    best = winner("cv.run")
+    result = gramline("fit", "--from-run", "cv.run", "--json").json
+    assert (result["model"], result["score"]) == ("cv.model.zarr", best.score)
+    assert result["params"]["rounds"] == best.learner.get_params()["rounds"]
+    assert gramline("predict", "cv.model.zarr", "train.parquet").code == 0
+    answer = gramline("fit", "train.conll", "--from-run", "cv.run")
+    assert (answer.code, "leave SOURCE" in answer.error) == (2, True)
 
 
 @pytest.mark.parametrize(
