@@ -151,22 +151,23 @@ def require_new_file(path: str) -> None:
     _try_to_write(path, above)
 
 
-def require_folder_or_nothing(path: str) -> None:
-    """Refuse a path that cannot be a folder."""
+def require_folder_or_nothing(path: str) -> int:
+    """Refuse a path that cannot be a folder; the mode of the folder that is there, 0 for nothing."""
     _require_local(path)
     mode = _mode(path)
     if mode and not stat.S_ISDIR(mode):
         raise InputError(f"{path} is a file", advice="give the path of a folder")
+    return mode
 
 
 def require_writable_folder(path: str) -> None:
     """Refuse a path that cannot be a folder to write to, before the work that would fill it."""
-    require_folder_or_nothing(path)
-    above = Path(path).absolute()
-    while not _mode(above) and above != above.parent:
+    mode, above = require_folder_or_nothing(path), Path(path).absolute()
+    while not mode and above != above.parent:
         above = above.parent
-    if not stat.S_ISDIR(_mode(above)):
-        raise InputError(f"{path} cannot be a folder: {above} is a file", advice=ADVICE[errno.ENOTDIR])
+        mode = _mode(above)
+    if not stat.S_ISDIR(mode):
+        raise InputError(f"{path} cannot be a folder: {above} is a file", advice="choose another path")
     _try_to_write(path, above)
 
 

@@ -17,6 +17,7 @@ from gramline.pipeline.files import (
     require_new_file,
     require_no_folder,
     require_path,
+    require_writable_folder,
 )
 
 CHECKS: dict[str, Callable[[str], Any]] = {
@@ -25,16 +26,22 @@ CHECKS: dict[str, Callable[[str], Any]] = {
     "no folder": require_no_folder,
     "new file": require_new_file,
     "folder or nothing": require_folder_or_nothing,
+    "writable folder": require_writable_folder,
 }
 MISSING = "does not exist; give the path of a corpus"
 REFUSED = {
     "nothing": {"file": MISSING, "path": MISSING},
     "loop": {"file": MISSING, "path": MISSING},
     "dangling": {"file": MISSING, "path": MISSING},
-    "notes.txt/below": {"file": MISSING, "path": MISSING, "new file": "cannot be written: there is no folder"},
+    "notes.txt/below": {
+        "file": MISSING,
+        "path": MISSING,
+        "new file": "cannot be written: there is no folder",
+        "writable folder": "cannot be a folder: ",
+    },
     "nowhere/new": {"file": MISSING, "path": MISSING, "new file": "cannot be written: there is no folder"},
-    "notes.txt": {"folder or nothing": "is a file; give the path of a folder"},
-    "link": {"folder or nothing": "is a file; give the path of a folder"},
+    "notes.txt": dict.fromkeys(("folder or nothing", "writable folder"), "is a file; give the path of a folder"),
+    "link": dict.fromkeys(("folder or nothing", "writable folder"), "is a file; give the path of a folder"),
     "folder": {
         "file": "is not a corpus but a folder; give the path of a file",
         "no folder": "is a folder; give the path of a file",
@@ -75,12 +82,12 @@ def test_the_system_is_asked_once_about_a_path(places: Path, check: str, monkeyp
         return look(self, **more)
 
     monkeypatch.setattr(Path, "stat", counted)
-    path = places / ("folder" if check == "folder or nothing" else "notes.txt")
+    path = places / ("folder" if check in ("folder or nothing", "writable folder") else "notes.txt")
     CHECKS[check](str(path))
     assert asked == ([path, places] if check == "new file" else [path])
 
 
-@pytest.mark.parametrize("check", ["no folder", "new file", "folder or nothing"])
+@pytest.mark.parametrize("check", ["no folder", "new file", "folder or nothing", "writable folder"])
 def test_urls_are_for_what_is_read(check: str) -> None:
     with pytest.raises(InputError, match="is a url, but this is kept on this machine"):
         CHECKS[check]("s3://bucket/name")
@@ -88,3 +95,12 @@ def test_urls_are_for_what_is_read(check: str) -> None:
         CHECKS[reading](f"s3://bucket/{'x' * 300}")
     with pytest.raises(InputError, match="does not exist"):
         CHECKS["file"]("a\0b")
+
+
+@pytest.mark.parametrize("check", [require_new_file, require_writable_folder])
+def test_a_folder_that_takes_no_file_is_refused_and_nothing_is_left(check: Callable[[str], None], places: Path) -> None:
+    with pytest.raises(InputError, match=r"^/proc/new cannot be written: "):
+        check("/proc/new")
+    before = sorted(places.iterdir())
+    check(str(places / "new"))
+    assert sorted(places.iterdir()) == before
