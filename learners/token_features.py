@@ -84,6 +84,24 @@ def known_features(packed: Packed, names: Sequence[str]) -> csr_array:
     return mapped
 
 
+def emission_scores(features: csr_array, emission: Floats) -> tuple[Floats, Floats]:
+    """F E^T, shape (n_positions, n_labels), and the size of the numbers summed into each row of it, |F| max_y |E[y]|.
+
+    For a few positions only the columns that they have are visited: a sparse product copies all of E. Both ways add
+    in the order of the features.
+    """
+    if features.nnz >= features.shape[1]:
+        return np.asarray(features @ emission.T), np.asarray(abs(features) @ np.abs(emission).max(axis=0, initial=0.0))
+    weights = emission.T[features.indices]
+    scores, sizes = np.zeros((features.shape[0], len(emission))), np.zeros(features.shape[0])
+    filled = np.flatnonzero(np.diff(features.indptr))
+    if len(filled):
+        first = features.indptr[filled]
+        scores[filled] = np.add.reduceat(weights * features.data[:, None], first, axis=0)
+        sizes[filled] = np.add.reduceat(np.abs(weights).max(axis=1) * np.abs(features.data), first)
+    return scores, sizes
+
+
 def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> Mask:
     """Which structures have a label at every position, shape (n_structures,).
 

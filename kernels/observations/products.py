@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gramline.kernels.observations.base import GatheredStrips, Strips, inverse_norms
+from gramline.kernels.observations.indexed import NO_VALUES, IndexedFeatures
 from gramline.kernels.observations.product_loops import (
     RowSlots,
     SlottedColumns,
@@ -27,7 +28,6 @@ DENSE_SHARE_OF_COUNTS = 1 / 64
 DENSE_SHARE_OF_SUMS = 1 / 8
 # Nanoseconds per cell, rough: only their ratios decide which way is taken.
 GATHER_COST, TABLE_COST, COUNT_COST, SUM_COST, EXPONENTIAL_COST = 0.6, 0.5, 0.02, 0.15, 5.0
-NO_VALUES = np.empty(0)
 
 
 class FeatureMap(Protocol):
@@ -53,9 +53,12 @@ def slotted(
     rows: Features, cols: Features, dense_share: float, counts: DTypeLike | None = None
 ) -> tuple[RowSlots, SlottedColumns]:
     """Both sides by slots; `counts` is the dtype that holds counts of common features, None for real features."""
+    row_values, col_values = (NO_VALUES, NO_VALUES) if counts else (values_of(rows), values_of(cols))
+    if isinstance(cols, IndexedFeatures):
+        index = cols.index(counts, col_values)
+        return index.rows(rows, row_values), index.columns
     least_dense = max(1, int(len(cols) * dense_share))
     row_slots, col_slots, n_dense, rare_starts = assign_slots(rows.indices, cols.indices, least_dense)
-    row_values, col_values = (NO_VALUES, NO_VALUES) if counts else (values_of(rows), values_of(cols))
     dense, rare_cols = np.empty((n_dense, len(cols)), counts or np.float64), np.empty(rare_starts[-1], np.int32)
     columns = SlottedColumns(dense, rare_starts, rare_cols, NO_VALUES if counts else np.empty(rare_starts[-1]))
     place_features(cols.indptr, col_slots, col_values, columns)
@@ -141,7 +144,7 @@ class UnitStrips:
 def feature_strips(rows: Packed, cols: Packed, feature_map: FeatureMap) -> Strips:
     """Strips of `feature_map`; equal observations are computed once and gathered where that is cheaper."""
     direct = cost_per_cell(rows.features, cols.features, feature_map)
-    if direct > 2 * GATHER_COST:
+    if direct > 2 * GATHER_COST and not isinstance(cols.features, IndexedFeatures):
         row_features, row_codes = distinct(rows)
         col_features, col_codes = distinct(cols)
         share = len(row_features) * len(col_features) / max(1, rows.n_positions * cols.n_positions)

@@ -6,6 +6,7 @@ Scores that were summed in floating point tie when they differ by no more than w
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +24,13 @@ def magnitude_probe(sizes: Floats) -> Floats:
     `sizes` themselves would do for a Gram without negative entries. Where positive and negative entries cancel exactly,
     so would their sum; the same numbers, each times its own factor between 1/2 and 3/2, do not.
     """
-    factors = np.random.default_rng(0).uniform(0.5, 1.5, size=len(sizes))
-    return np.asarray(sizes * factors)
+    return np.asarray(sizes * _probe_factors(len(sizes)))
+
+
+@lru_cache(maxsize=4)
+def _probe_factors(n_rows: int) -> Floats:
+    """Always the same; a model that labels one sentence after another draws them once."""
+    return np.random.default_rng(0).uniform(0.5, 1.5, size=n_rows)
 
 
 class Decoder(NamedTuple):

@@ -19,14 +19,22 @@ class ComputedGram:
     """G between two prepared corpora (or of one with itself); holds one tile at a time."""
 
     def __init__(
-        self, kernel: Kernel, rows: Packed, cols: Packed | None = None, *, block_rows: int | None = None
+        self,
+        kernel: Kernel,
+        rows: Packed,
+        cols: Packed | None = None,
+        *,
+        block_rows: int | None = None,
+        row_layout: BlockLayout | None = None,
     ) -> None:
-        """`rows` and `cols` are what `kernel.prepare` returned, in one vocabulary."""
+        """`rows` and `cols` are what `kernel.prepare` returned, in one vocabulary; `row_layout` saves making it."""
         self._kernel = kernel
         self._rows = rows
         self._cols = rows if cols is None else cols
-        other_lengths = None if cols is None else kernel.row_lengths(cols)
-        self.layout = GramLayout.of(kernel.row_lengths(rows), other_lengths, block_rows)
+        known_rows = row_layout or BlockLayout.of(kernel.row_lengths(rows), block_rows)
+        self.layout = GramLayout.symmetric(known_rows)
+        if cols is not None:
+            self.layout = GramLayout.rectangular(known_rows, BlockLayout.of(kernel.row_lengths(cols), block_rows))
         self.label_names = rows.vocabulary.labels or None
         self.row_prior = rows.prior
         self.col_prior = self._cols.prior

@@ -33,6 +33,7 @@ from gramline.learners.perceptrons.hidden_markov_loops import (
 )
 from gramline.learners.token_features import (
     SparseRows,
+    emission_scores,
     feature_matrix,
     feature_names,
     known_features,
@@ -223,9 +224,8 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
             sums, starts, _ = cross_scores(evidence, columns, self.label_names_)
             return ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1))
         packed = packed_sequences(evidence)
-        features = known_features(packed, self.feature_names_)
-        sizes = abs(features) @ np.abs(self.emission_).max(axis=0)
-        return ChainScores(np.asarray(features @ self.emission_.T), packed.starts, np.asarray(sizes))
+        scores, sizes = emission_scores(known_features(packed, self.feature_names_), self.emission_)
+        return ChainScores(scores, packed.starts, sizes)
 
     def _check_form(self, evidence: Evidence) -> None:
         if is_operator(evidence) != self.dual:

@@ -23,6 +23,7 @@ from gramline.learners.estimator import Loss, Unlabeled
 from gramline.learners.kinds import CorpusLearner
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.token_features import (
+    emission_scores,
     feature_matrix,
     feature_names,
     known_features,
@@ -192,7 +193,8 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
     def _scores(self, evidence: Packable | Packed) -> ChainScores:
         self.require_fitted()
         packed = packed_sequences(evidence)
-        return ChainScores(np.asarray(known_features(packed, self.feature_names_) @ self.emission_.T), packed.starts)
+        scores, _ = emission_scores(known_features(packed, self.feature_names_), self.emission_)
+        return ChainScores(scores, packed.starts)
 
     def check_parameters(self) -> None:
         super().check_parameters()

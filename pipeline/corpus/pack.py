@@ -6,6 +6,7 @@ that old and new structures can meet in one Gram matrix.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -147,12 +148,22 @@ def feature_set_digests(features: Features, names: tuple[str, ...]) -> NDArray[n
     seen[features.indices] = True
     used = np.flatnonzero(seen)
     lanes = np.zeros((len(names), 2), np.uint64)
-    drawn = b"".join(blake2b(names[code].encode(), digest_size=16).digest() for code in used)
-    lanes[used] = np.frombuffer(drawn, ">u8").reshape(-1, 2)
+    lanes[used] = name_lanes([names[code] for code in used])
+    return sum_lanes(features, lanes[features.indices])
+
+
+def name_lanes(names: Iterable[str]) -> NDArray[np.uint64]:
+    """Two 64-bit numbers drawn from every name, shape (n_names, 2)."""
+    drawn = b"".join(blake2b(name.encode(), digest_size=16).digest() for name in names)
+    return np.frombuffer(drawn, ">u8").reshape(-1, 2).astype(np.uint64)
+
+
+def sum_lanes(features: Features, lanes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The digest of every row from the lanes of the feature of every entry, shape (nnz, 2)."""
     sums = np.zeros((len(features), 2), np.uint64)
     filled = np.flatnonzero(np.diff(features.indptr))
     for lane in (0, 1):
-        terms = lanes[features.indices, lane]
+        terms = lanes[:, lane]
         if features.values is not None:
             terms = np.where(features.values == 1.0, terms, _mixed(terms ^ _mixed(features.values.view(np.uint64))))
         if len(filled):

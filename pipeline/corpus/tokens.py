@@ -78,11 +78,11 @@ class TokenColumns:
             self._text_codes.append(NONE if texts is None else self._texts[texts[position]])
             before = len(names)
             if isinstance(token, Mapping):
-                numbers = _numbers(token, index, position)
+                numbers = feature_values(token, index, position)
                 names.extend(numbers)
                 values.update((before + k, value) for k, value in enumerate(numbers.values()) if value != 1.0)
             else:
-                names.extend(_names(token, index, position))
+                names.extend(feature_names(token, index, position))
             self._counts.append(len(names) - before)
         self._starts.append(len(self._counts))
         self._codes.append(self._encoded(names))
@@ -126,7 +126,7 @@ class TokenColumns:
         return starts, columns
 
 
-def _names(token: Any, index: int, position: int) -> Sequence[str]:
+def feature_names(token: Any, index: int, position: int) -> Sequence[str]:
     """The feature names of a token that is a collection of them."""
     if isinstance(token, (list, tuple)):
         return token
@@ -140,7 +140,7 @@ def _names(token: Any, index: int, position: int) -> Sequence[str]:
     return list(token)
 
 
-def _numbers(token: Mapping[Any, Any], index: int, position: int) -> dict[str, float]:
+def feature_values(token: Mapping[Any, Any], index: int, position: int) -> dict[str, float]:
     """The features of a mapping; {"pos": "NN"} is the binary feature "pos=NN"."""
     numbers: dict[str, float] = {}
     for name, value in token.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,7 @@ from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.choices import CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
-from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.new_structures import describe_like, describe_raw
+from gramline.pipeline.models.new_structures import ModelInput, NewStructures
 from gramline.pipeline.models.saved import (
     SavedLearner,
     check_labels,
@@ -37,17 +36,11 @@ from gramline.pipeline.models.saved import (
     load_learner,
     save_learner,
 )
+from gramline.pipeline.models.support_cross import IndexedSupport, SupportCross
 from gramline.pipeline.storage.places import MODEL, RANKER, GroupKind
 
 if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker
-
-
-NewStructures = Packable | Packed | Iterable[Any]  # or raw sentences
-STRANGE = (
-    "the model knows none of the features of these structures; where they were imported with other --features than the "
-    "training corpus, import them again with the same"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,27 +96,28 @@ class Model:
 
     # ---- new structures
 
+    @cached_property
+    def _input(self) -> ModelInput:
+        """What describes and packs new structures; it keeps an index of the vocabulary."""
+        return ModelInput(self.support, self.recipe, self.kernel, self.learner)
+
+    @cached_property
+    def _indexed(self) -> IndexedSupport | None:
+        if self.kernel is None or not IndexedSupport.suits(self.kernel):
+            return None
+        return IndexedSupport(self.kernel, self.support)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the fields; an index is made again where it is needed."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
     def corpus_of(self, sentences: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
         """Raw sentences as the training corpus was made; `y` has their labels, where they are known."""
-        return describe_raw(sentences, y, self.support.kind, self.recipe, self.kept_features)
+        return self._input.corpus_of(sentences, y)
 
     def read(self, path: str | os.PathLike[str], format: CorpusFormat | None = None) -> Corpus:
         """A corpus file (.parquet), or a raw file in any format, read as the training corpus was."""
-        name = os.fspath(path)
-        if name.endswith(".parquet"):
-            return Corpus.load(name)
-        if self.recipe is None:
-            raise InputError(
-                f"the model does not know how its corpus was made, so it cannot read {name}",
-                advice="import it as the training corpus was (`gramline corpus import`), or train the model again",
-            )
-        return self.recipe.read(name, format=format, keep=self.kept_features)
-
-    @cached_property
-    def kept_features(self) -> frozenset[str] | None:
-        """The features that a minimum count left in training, where new text cannot be described without them."""
-        is_needed = self.recipe is not None and self.recipe.needs_kept_features
-        return frozenset(self.support.vocabulary.features) if is_needed else None
+        return self._input.read(os.fspath(path), format)
 
     # ---- prediction
 
@@ -162,7 +156,10 @@ class Model:
         if self.kernel is None:
             raise LearnerError(f"{type(self.learner).__name__} reads features, not a Gram matrix")
         like = self.support if self.counted is None else self.counted
-        new = self.kernel.prepare(self._packed(corpus), like=like)
+        new = self.kernel.prepare(self._input.packed(corpus, self.notes), like=like)
+        if block_rows is None and self._indexed is not None and self._indexed.is_few(new):
+            yield SupportCross(self._indexed, new)
+            return
         layout = BlockLayout.of(self.kernel.row_lengths(new), block_rows)
         for block in range(layout.n_blocks):
             structures = layout.structures(block)
@@ -192,7 +189,7 @@ class Model:
                 return
         try:
             if self.learner.reads_corpus:
-                packed = self._packed(corpus)
+                packed = self._input.packed(corpus, self.notes)
                 yield tuple(answer(packed) for answer in answers)
             else:
                 for cross in self.crosses(corpus, block_rows=block_rows):
@@ -202,25 +199,6 @@ class Model:
             if error.obj is not self.learner:
                 raise
             raise LearnerError(f"the learner of this model lacks {error.name!r}", advice="train it again") from None
-
-    def _packed(self, corpus: NewStructures) -> Packed:
-        """The new structures in the model's vocabulary."""
-        if isinstance(corpus, Corpus):
-            corpus = describe_like(corpus, self.recipe)
-        elif not isinstance(corpus, Packed | Packable):
-            corpus = self.corpus_of(corpus)
-        packed = pack_like(corpus, self.support, "model")
-        if packed is not corpus:
-            used = packed.features.indices
-            if used.size and used.min() >= len(self.support.vocabulary.features) and STRANGE not in self.notes:
-                self.notes.append(STRANGE)
-            return packed
-        known, given = self.support.vocabulary, packed.vocabulary
-        for part in ("symbols", "features", "labels"):
-            names = getattr(known, part)
-            if getattr(given, part)[: len(names)] != names:
-                raise InputError(f"the packed corpus has other {part} than the model; pack it with like=model.support")
-        return packed
 
     # ---- what it is
 
@@ -262,13 +240,6 @@ class Model:
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
         return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe)
-
-
-def pack_like(corpus: Packable | Packed, support: Packed, what: str) -> Packed:
-    """New structures in the vocabulary of the support of a model or a ranker (`what`); another kind is refused."""
-    if isinstance(corpus, Corpus | Packed) and corpus.kind != support.kind:
-        raise InputError(f"the {what} is for {support.kind}, but the corpus holds {corpus.kind}")
-    return corpus if isinstance(corpus, Packed) else corpus.packed(like=support)
 
 
 def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:

@@ -28,7 +28,8 @@ from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.model import chosen_structures, pack_like
+from gramline.pipeline.models.model import chosen_structures
+from gramline.pipeline.models.new_structures import pack_like
 from gramline.pipeline.models.saved import (
     SavedLearner,
     check_forest_arrays,

@@ -84,7 +84,7 @@ def observe(table: ColumnTable, features: str, window: int | None = None) -> dic
     columns: dict[str, Any] = {"tokens": lists(table.starts, dictionary_array(text.names, text.codes))}
     if attributes is None:
         return columns
-    named = [("w", attributes)] + [(_column_name(k), None) for k in range(1, len(table.columns))]
+    named = [("w", attributes)] + [(column_name(k), None) for k in range(1, len(table.columns))]
     parts = [_column_features(table, k, name, function, reach) for k, (name, function) in enumerate(named)]
     columns["features"] = feature_column(table.starts, *_side_by_side(parts))
     return columns
@@ -97,7 +97,7 @@ def feature_column(starts: Offsets, rows: Features, names: Sequence[str]) -> pa.
     return lists(starts, lists(offsets, dictionary_array(used, codes)))
 
 
-def _column_name(number: int) -> str:
+def column_name(number: int) -> str:
     return "pos" if number == 1 else f"column{number}"
 
 
@@ -119,11 +119,11 @@ def _column_features(
     parts = []
     for offset in range(-reach, reach + 1):
         here = shifted(column.codes, table.starts, offset, outside=len(column.names))
-        parts.append((of_value.take(here), [_placed(item, offset) for item in bare]))
+        parts.append((of_value.take(here), [placed(item, offset) for item in bare]))
     return _side_by_side(parts)
 
 
-def _placed(item: str, offset: int) -> str:
+def placed(item: str, offset: int) -> str:
     name, equals, value = item.partition("=")
     return f"{name}[{offset}]{equals}{value}"
 
