@@ -11,6 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, Self, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gramline.kernels.base import Kernel
 from gramline.kernels.parameters import Whole
 from gramline.learners.arrays import Matrix
@@ -33,6 +36,19 @@ WordFeatures = Annotated[
     FeatureSet, '`"auto"`: spelling where the kernel is the recommended one, else `"token"`, the words as they are'
 ]
 DENSE_LIMIT_BYTES = 1 << 30  # a Gram matrix up to this size is held in memory unless a store is given
+
+
+class LabelLists(list[list[str]]):
+    """One list of labels per structure; as an array one entry per structure, since they differ in length.
+
+    scikit-learn joins the predictions of folds as arrays.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        array = np.empty(len(self), object)
+        for place, labels in enumerate(self):  # all at once, lists of one length would be taken for a table
+            array[place] = labels
+        return array
 
 
 class KernelLabeler(Estimator):
@@ -111,7 +127,7 @@ class KernelLabeler(Estimator):
     def predict(self, X: Corpus | Iterable[Any]) -> list[list[str]]:
         """Labels of every structure."""
         self.require_fitted()
-        return self.model_.predict(X, block_rows=self.block_rows)
+        return LabelLists(self.model_.predict(X, block_rows=self.block_rows))
 
     def predict_scores(self, X: Corpus | Iterable[Any]) -> list[Matrix]:
         """Scores of the labels (in the order of `classes_`), one (positions, labels) array per structure."""
