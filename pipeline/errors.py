@@ -21,6 +21,11 @@ def named_line(error: BaseException | None) -> str:
     return name if line == name else f"{name}: {line}"
 
 
+def gigabytes(count: float) -> str:
+    """Bytes for people, of things as large as disks."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
+
+
 class InputError(LocatedError, ValueError):
     """Input that cannot be used: a file, a parameter, a store of something else."""
 
@@ -67,6 +72,18 @@ class StoreChangedError(StoreError):
 
 class PlanError(InputError):
     """A plan that cannot run within its limits; names the worst tile."""
+
+
+class NoRoomError(PlanError):
+    """`needed_bytes` to be written to `target`, on a disk with `free_bytes` left."""
+
+    def __init__(self, target: str, needed_bytes: int, free_bytes: int, *, advice: str) -> None:
+        super().__init__("the disk is too small", advice=advice)
+        self.target, self.needed_bytes, self.free_bytes = target, needed_bytes, free_bytes
+
+    def __str__(self) -> str:
+        needed, free = gigabytes(self.needed_bytes), gigabytes(self.free_bytes)
+        return f"{self.target} would take {needed}, but the disk has {free} free; {self.advice}"
 
 
 class RunError(LocatedError, RuntimeError):

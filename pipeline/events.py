@@ -35,6 +35,13 @@ class BuildStarted:
 
 
 @dataclass(frozen=True)
+class BuildPlanned:
+    """How long a build will take in all, from its first tiles; not told where there are too few to know."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class TileDone:
     report: TileReport
     n_done: int  # of this build, this one included
@@ -119,6 +126,7 @@ class Message:
 
 Event: TypeAlias = (
     BuildStarted
+    | BuildPlanned
     | TileDone
     | TileFailed
     | TileChecked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.job_file.corpus import corpus_of
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
-from gramline.pipeline.cli.job_file.options import job_option, table_option, takes_given, threads_option, together
+from gramline.pipeline.cli.job_file.options import job_option, table_option, together
 from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import Tally, say_built
@@ -20,6 +21,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
+from gramline.pipeline.gram.forecast import Forecast
 from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.gram.stored import StoredGram
 
@@ -35,37 +37,49 @@ store_options = together(
 @table_option("gram.path", "-o", "--output", metavar="GRAM", help="A store whose finished tiles are not counted again.")
 @store_options
 @kernel_options
-@table_option("cluster.workers", "--workers", help="Worker processes to reckon with [default: one per core].")
-@threads_option
-@table_option("cluster.memory_limit", "--memory-limit", help="Refuse a plan that needs more per worker, such as 2GiB.")
-@takes_given
+@cluster_options
 @job_option
 @json_option
 def plan(corpus: str | None, other: str | None, given: OptionValues, job_path: str | None, as_json: bool) -> None:
     """Print tiles, bytes on disk, peak memory per worker and time of a build, before anything runs.
 
-    A few sample tiles are computed here to tell the time.
+    A few sample tiles are computed and written beside GRAM (in the temporary folder where none is given) by the
+    workers that would run, to tell the time; they are removed again. Exit code 2 where the disk has no room.
 
     \b
     Example:
-      gramline gram plan train.parquet --observation polynomial:degree=2
+      gramline gram plan train.parquet -o train.gram.zarr \\
+          --observation polynomial:degree=2
     """
     job = load_job(job_path, given)
-    forecast = _planned_build(job, corpus, other).forecast()
-    n_threads = job.cluster.n_threads
+    todo = _planned_build(job, corpus, other)
+    with ExitStack() as stack:
+        executor: Executor = InlineExecutor()
+        if todo.plan.tasks:
+            executor = stack.enter_context(executor_from(job))
+        forecast = todo.forecast(executor)
+        n_threads = executor.n_threads
     result = forecast.to_dict(n_threads)
     if as_json:
         say_json(result)
-        return
+    else:
+        _say_forecast(forecast, result, job.cluster.threads)
+    todo.require_room()
+
+
+def _say_forecast(forecast: Forecast, result: dict[str, Any], threads: int) -> None:
     height, width = forecast.shape
+    disk = f"{size(result['stored_bytes'])} without compression, {size(result['new_bytes'])} to write"
+    is_measured = forecast.seconds_per_cell or not result["to_compute"]
+    time = f"about {duration(result['seconds'])} on {count(result['threads'], 'thread')}, reading and writing included"
     say_pairs(
         {
             "matrix": f"{height:,} x {width:,}",
             "tiles": f"{result['tiles']:,} of {forecast.block_rows:,} rows, {result['present']:,} of them present",
             "to compute": f"{count(result['to_compute'], 'tile')}, {result['cells']:,} kernel values",
-            "on disk": f"{size(result['stored_bytes'])} without compression",
-            "memory": f"{size(forecast.plan.worker_bytes(job.cluster.threads))} per worker at worst",
-            "time": f"about {duration(result['seconds'])} on {count(n_threads, 'thread')} like this one",
+            "on disk": f"{disk}; {forecast.room.said}",
+            "memory": f"{size(forecast.plan.worker_bytes(threads))} per worker at worst",
+            "time": time if is_measured else "not measured: there is no room for sample tiles",
         }
     )
 
@@ -97,6 +111,7 @@ def build(corpus: str | None, other: str | None, given: OptionValues, job_path: 
     target = required(job.gram.path, "gram", "where to store the Gram matrix (-o GRAM)")
     # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
     todo = _planned_build(job, corpus, other)
+    todo.require_room()
     tally = Tally()
     with ExitStack() as stack:
         if todo.is_new:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,10 +19,12 @@ from gramline.kernels.packing import Packable, Packed, pack_pair
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
-from gramline.pipeline.events import BuildFinished, BuildStarted, Listener, TileDone, TileFailed, silent
+from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
+from gramline.pipeline.gram.forecast import SAMPLES, Forecast, Pace, measure_pace
 from gramline.pipeline.gram.notes import warn_about_kernel
-from gramline.pipeline.gram.plan import Forecast, Plan, TileTask, plan_gram, time_sample_tiles
+from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
+from gramline.pipeline.gram.room import NO_PLACE, Room, require_room
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
@@ -126,7 +129,7 @@ class GramBuild:
         self._url = None if path is None else absolute(path)
         self._plan: Plan | None = None
         rows, cols = pack_pair(corpus, other)
-        self._spec = GramSpec.of(kernel, rows, cols, self.dtype)
+        self.spec = GramSpec.of(kernel, rows, cols, self.dtype)
         self._store: TileStore | None = None
         if self._url is not None and path is not None and require_kind_or_nothing(os.fspath(path), (STORE,)):
             self._open(self._url)
@@ -137,7 +140,7 @@ class GramBuild:
 
     def _open(self, url: str) -> TileStore:
         store = TileStore(url)
-        _refuse_another(store, self._spec, self._choices)
+        _refuse_another(store, self.spec, self._choices)
         self._store, self._plan, self.layout = store, None, store.layout
         return store
 
@@ -159,10 +162,27 @@ class GramBuild:
             self._plan = plan_gram(self.layout, (), np.dtype(self.dtype).itemsize, (sizes[0], sizes[1]))
         return self._plan
 
-    def forecast(self) -> Forecast:
-        """The plan, and its pace from a few sample tiles."""
-        seconds_per_cell = time_sample_tiles(self.kernel, self.layout, self.dtype, self.read_block)
-        return Forecast(self.plan, self.layout.shape, self.layout.rows.block_rows, seconds_per_cell)
+    @property
+    def compression(self) -> str:
+        return self._store.compression if self._store is not None else self._choices.compression or "none"
+
+    def forecast(self, executor: Executor | None = None, place: str | None = None) -> Forecast:
+        """The plan, the room for it, and its pace: a few sample tiles computed and written by `executor`.
+
+        They are written beside the store (or `place`, where the build has no path) and removed again; not where there
+        is nothing to compute, nor where the disk has no room for them.
+        """
+        plan, target = self.plan, self._url or place
+        room = Room(NO_PLACE, plan.new_bytes, None) if target is None else Room.at(target, plan.new_bytes)
+        samples = Room.at(target or tempfile.gettempdir(), 2 * SAMPLES * plan.tile_bytes)
+        is_measured = bool(plan.tasks) and samples.fits
+        pace = measure_pace(self, executor or InlineExecutor(), target) if is_measured else 0.0
+        return Forecast(plan, self.layout.shape, self.layout.rows.block_rows, pace, room)
+
+    def require_room(self) -> None:
+        """Refuse tiles for which the disk of the store has no room, before anything is written."""
+        if self._url is not None:
+            require_room(self.plan, self.layout, self._url, self.dtype, self.compression)
 
     def read_block(self, block: int, *, of_columns: bool = False) -> Packed:
         """A block of the prepared rows, or of the columns."""
@@ -181,7 +201,7 @@ class GramBuild:
         if self._url is None:
             raise InputError("a build without a path is only planned", advice="give the path of the store")
         plan, compression = self._plan, self._choices.compression or "none"
-        is_own = TileStore.write(self._url, self._spec, (self._rows, self._cols), self.layout, compression)
+        is_own = TileStore.write(self._url, self.spec, (self._rows, self._cols), self.layout, compression)
         store = self._open(self._url)
         self._plan = plan if is_own else None
         return store
@@ -189,9 +209,13 @@ class GramBuild:
     def run(
         self, executor: Executor, *, limit_bytes: int | None = None, retries: int = 2, progress: Listener = silent
     ) -> StoredGram:
-        """Create the store and compute its tiles; a plan that needs more than `limit_bytes` per thread is refused."""
+        """Create the store and compute its tiles.
+
+        A plan that needs more than `limit_bytes` per thread, or more than the disk has left, is refused.
+        """
         if limit_bytes is not None:
             self.plan.check_memory(limit_bytes)
+        self.require_room()
         store = self.create()
         compute_missing(store, executor, plan=self.plan, retries=retries, progress=progress)
         return StoredGram(store)
@@ -269,12 +293,13 @@ def compute_missing(
     plan = plan_store(store) if plan is None else plan.at(store.url, store.identity)
     if limit_bytes is not None:
         plan.check_memory(limit_bytes)
+    require_room(plan, store.layout, store.url, store.spec.dtype, store.compression)
     keep_store_open(store)
     begin = perf_counter()
     n_threads = executor.n_threads if plan.tasks else 0
     progress(BuildStarted(store.url, plan.n_tiles, plan.n_present, plan.tile_bytes, plan.cells, n_threads))
     failed: list[Outcome[TileTask, Any]] = []
-    n_done, tile_seconds = 0, 0.0
+    n_done, tile_seconds, cells_left, pace = 0, 0.0, plan.cells, Pace()
     with one_blas_thread(), closing(executor.run(compute_tile, plan.tasks, retries=retries)) as outcomes:
         for outcome in outcomes:
             if isinstance(outcome.error, FINAL):
@@ -285,6 +310,12 @@ def compute_missing(
                 continue
             n_done, tile_seconds = n_done + 1, tile_seconds + outcome.result.seconds
             progress(TileDone(outcome.result, n_done, outcome.task.cells))
+            cells_left -= outcome.task.cells
+            was_known = pace.is_known(n_threads)
+            pace.add(outcome.result, outcome.task.cells)
+            if pace.is_known(n_threads) and not was_known and cells_left:
+                left = cells_left * pace.seconds_per_cell / n_threads
+                progress(BuildPlanned(perf_counter() - begin + left))
     if failed:
         raise _tile_failed(store, failed, n_done, retries)
     if plan.tasks:

@@ -1,21 +1,14 @@
-"""The plan of a build: which tiles, what each costs and holds at its worst. Plain arithmetic, no files, no cluster.
-
-A forecast is a plan with a pace, measured on a few sample tiles; notes say what a kernel is not good for.
-"""
+"""The plan of a build: which tiles, what each costs and holds at its worst. Plain arithmetic, no files, no cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.base import Kernel
-from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import PlanError
 
@@ -24,7 +17,6 @@ STORED_TILES = 2.0  # stored tiles held at most while one is padded, compressed 
 PROGRAM_BYTES = 300_000_000  # what a worker process takes before it holds any tile, measured
 DASK_SHARE = 0.9  # Dask restarts a worker at 95 % of its limit
 SIZE_CLASSES = 8  # how finely "biggest first" is meant
-WRITE_BYTES_PER_SECOND = 8e8  # one thread, uncompressed, measured; see docs/design-notes.md
 
 
 @dataclass(frozen=True)
@@ -57,6 +49,11 @@ class Plan:
         """Of the whole matrix on disk, uncompressed."""
         return self.n_tiles * self.tile_bytes
 
+    @property
+    def new_bytes(self) -> int:
+        """Of the tiles still to write, uncompressed."""
+        return len(self.tasks) * self.tile_bytes
+
     @cached_property
     def cells(self) -> int:
         """Kernel values still to compute."""
@@ -86,35 +83,8 @@ class Plan:
             )
 
     def seconds(self, seconds_per_cell: float, n_threads: int) -> float:
-        """How long the tasks will take, writing included."""
-        writing = len(self.tasks) * self.tile_bytes / WRITE_BYTES_PER_SECOND
-        return (self.cells * seconds_per_cell + writing) / n_threads
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """A plan, and the seconds one kernel value takes here."""
-
-    plan: Plan
-    shape: tuple[int, int]
-    block_rows: int
-    seconds_per_cell: float
-
-    def to_dict(self, n_threads: int) -> dict[str, Any]:
-        plan = self.plan
-        return {
-            "shape": list(self.shape),
-            "block_rows": self.block_rows,
-            "tiles": plan.n_tiles,
-            "present": plan.n_present,
-            "to_compute": len(plan.tasks),
-            "tile_bytes": plan.tile_bytes,
-            "stored_bytes": plan.stored_bytes,
-            "peak_bytes": plan.peak_bytes,
-            "cells": plan.cells,
-            "threads": n_threads,
-            "seconds": plan.seconds(self.seconds_per_cell, n_threads),
-        }
+        """How long the tasks will take, where a thread takes so long for a value, writing included."""
+        return self.cells * seconds_per_cell / n_threads
 
 
 def plan_gram(
@@ -147,25 +117,6 @@ def plan_gram(
 def tile_limit(memory_limit: int, threads: int) -> int:
     """Bytes that one thread of a worker may use for tiles."""
     return max(1, int(DASK_SHARE * memory_limit - PROGRAM_BYTES) // threads)
-
-
-def time_sample_tiles(
-    kernel: Kernel, layout: GramLayout, dtype: str, read_block: Callable[..., Packed], samples: int = 3
-) -> float:
-    """Seconds per kernel value, from computing a few tiles spread over the matrix.
-
-    `read_block(number, of_columns=...)` gives the prepared blocks.
-    """
-    n_rows, n_cols = layout.rows.n_blocks, layout.cols.n_blocks
-    chosen = {(k * (n_rows - 1) // samples, n_cols - 1 - k * (n_cols - 1) // (2 * samples)) for k in range(samples)}
-    seconds = cells = 0.0
-    for number, (i, j) in enumerate([next(iter(chosen)), *sorted(chosen)]):
-        left, right = read_block(i, of_columns=False), read_block(j, of_columns=True)
-        begin = perf_counter()
-        tile = kernel.tile(left, right, np.dtype(dtype))
-        if number:  # the first one only loads compiled code
-            seconds, cells = seconds + perf_counter() - begin, cells + tile.size
-    return seconds / cells
 
 
 def megabytes(count: float) -> str:

@@ -16,7 +16,8 @@ import pytest
 from chaos.reliability import Ledger
 from chaos.undisturbed import Calm, learned, tiles
 
-from gramline.pipeline.errors import StoreError
+from gramline.pipeline.errors import NoRoomError, StoreError
+from gramline.pipeline.gram import room
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.verify import verify_gram
 
@@ -171,11 +172,15 @@ def mounted(folder: Path, *options: str) -> Iterator[Path]:
 
 
 @pytest.mark.chaos
-def test_a_full_disk(calm: Calm, tmp_path: Path, ledger: Ledger) -> None:
-    """A real one, full in the middle of a tile; given more room, the same build goes on."""
+def test_a_full_disk(calm: Calm, tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real one: refused before; full in the middle of a tile, as others write too; given more room, it goes on."""
     size = sum(map(len, calm.tiles.values())) // 2 + 400_000
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", f"size={size}", "tmpfs") as disk:
         store = disk / "a.zarr"
+        with pytest.raises(NoRoomError, match="but the disk has"):
+            calm.build(store)
+        assert not store.exists()
+        monkeypatch.setattr(room, "free_bytes", lambda _place: None)
         with pytest.raises(StoreError, match="no space left on the device"):
             calm.build(store)
         kept = tiles(store)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 from rich import box
@@ -52,11 +52,18 @@ def say_warnings_as_notes() -> None:
     """From now on what Python warns of a kernel is a note like any other; other warnings stay as they are."""
     others = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, KernelWarning):
             say_notes([str(message)])
         else:
-            others(message, category, *place, **more)
+            others(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show
 

@@ -19,9 +19,10 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from gramline.pipeline.cli.terminal.output import count, folded, short_path
+from gramline.pipeline.cli.terminal.output import count, duration, folded, short_path
 from gramline.pipeline.events import (
     BuildFinished,
+    BuildPlanned,
     BuildStarted,
     Event,
     JobStarted,
@@ -123,6 +124,8 @@ class Reporter:
         match event:
             case BuildStarted():
                 self._begin_build(event)
+            case BuildPlanned(seconds=seconds):
+                self._say(f"it will take about {duration(seconds)} in all, as the first tiles tell")
             case TileDone() if self._build is not None and self._work is not None:
                 self._add_tile(event, self._build, self._work)
             case TileFailed(i=i, j=j, error=error):

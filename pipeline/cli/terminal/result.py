@@ -6,7 +6,7 @@ from typing import Any
 
 from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, short_path, size
-from gramline.pipeline.events import BuildFinished, BuildStarted, Event, Listener
+from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Event, Listener
 from gramline.pipeline.gram.stored import GramStatus
 from gramline.pipeline.gram.verify import VerifyReport
 
@@ -16,11 +16,14 @@ class Tally:
 
     def __init__(self) -> None:
         self._numbers: dict[str, Any] = {"computed": 0, "reused": 0, "seconds": 0.0, "tile_seconds": 0.0, "threads": 0}
+        self._numbers["planned_seconds"] = None
 
     def and_then(self, listener: Listener) -> Listener:
         def hear(event: Event) -> None:
             if isinstance(event, BuildStarted):
                 self._numbers |= {"reused": event.n_present, "threads": event.n_threads}
+            elif isinstance(event, BuildPlanned):
+                self._numbers["planned_seconds"] = event.seconds
             elif isinstance(event, BuildFinished):
                 self._numbers |= {
                     "computed": event.n_computed,
@@ -71,6 +74,8 @@ def say_built(result: dict[str, Any], as_json: bool) -> None:
         say(f"{were} there already; nothing to compute")
     else:
         reused = f", {count(result['reused'], 'tile')} reused" if result["reused"] else ""
-        say(f"{count(result['computed'], 'tile')} computed in {duration(result['seconds'])}{reused}")
+        planned = result["planned_seconds"]
+        beside = "" if planned is None else f" (planned {duration(planned)}, took {duration(result['seconds'])})"
+        say(f"{count(result['computed'], 'tile')} computed in {duration(result['seconds'])}{reused}{beside}")
     shape, path = result["shape"], short_path(result["path"])
     say(f"{shape[0]:,} x {shape[1]:,} matrix, {size(result['stored_bytes'])}: {path}")

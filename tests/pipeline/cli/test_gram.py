@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tolerances import assert_close
 from gramline.kernels import Linear, SequenceLabeling
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.gram import room
 from gramline.pipeline.gram.stored import StoredGram
 
 KERNEL = SequenceLabeling(c=0.5)
@@ -208,7 +210,8 @@ def test_plan_tells_sizes_and_time(gramline: Any, corpus: Path, gram: Path) -> N
     left = gramline("gram", "plan", corpus, "-o", gram, "--c", "0.5", "--json").json
     assert (left["tiles"], left["present"], left["to_compute"]) == (10, 10, 0)
     spoken = gramline("gram", "plan", corpus, "--c", "0.5", "--workers", "1")
-    assert "on 1 thread like this one" in spoken.out
+    assert "on 1 thread, reading and writing included" in spoken.out
+    assert "2.1 MB to write; no path is given to look at" in " ".join(spoken.out.split())
     assert max(map(len, spoken.out.splitlines())) <= 80
 
 
@@ -216,6 +219,42 @@ def test_plan_writes_nothing(gramline: Any, corpus: Path, tmp_path: Path) -> Non
     before = sorted(tmp_path.iterdir())
     assert gramline("gram", "plan", corpus, "-o", tmp_path / "new.gram.zarr").code == 0
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_the_disk_has_no_room_for_is_planned_and_refused(
+    gramline: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "new.gram.zarr"
+    options = [corpus, "-o", target, "--c", "0.5", "--block-rows", "5", "--inline"]
+    for free, advice in (
+        (1999, "float32 tiles would fit: they need 0.0 MB"),
+        (
+            700,
+            "of 15 rows (positions or structures) about 10 as float64, about 15 as float32 would fit: take fewer, or",
+        ),
+    ):
+        monkeypatch.setattr(room, "free_bytes", lambda _place, free=free: free)
+        said = f"{target} would take 0.0 MB, but the disk has 0.0 MB free; {advice}"
+        planned = gramline("gram", "plan", *options)
+        assert (planned.code, planned.error.startswith(said)) == (2, True)
+        assert "tiles       10 of 5 rows" in planned.out  # the plan is told nevertheless
+        assert json.loads(gramline("gram", "plan", *options, "--json").out)["free_bytes"] == free
+        refused = gramline("gram", "build", *options)
+        assert (refused.code, refused.error.startswith(said), refused.out) == (2, True, "")
+        assert not target.exists()
+    squeezed = gramline("gram", "build", *options, "--compression", "zstd")
+    assert squeezed.code == 0  # how small the tiles become nobody knows before
+    assert gramline("gram", "plan", *options).code == 0  # nothing is left to write
+
+
+def test_a_build_says_what_it_planned_beside_what_it_took(gramline: Any, corpus: Path, tmp_path: Path) -> None:
+    options = [corpus, "--c", "0.5", "--block-rows", "5", "--inline"]
+    spoken = gramline("gram", "build", *options, "-o", tmp_path / "a.zarr").out
+    assert re.search(r"it will take about \d+\.\d s in all, as the first tiles tell", spoken)
+    assert re.search(r"10 tiles computed in \d+\.\d s \(planned \d+\.\d s, took \d+\.\d s\)", spoken)
+    told = gramline("gram", "build", *options, "-o", tmp_path / "b.zarr", "--json").json
+    assert 0 < told["planned_seconds"] < 60
+    assert gramline("gram", "build", *options, "-o", tmp_path / "b.zarr", "--json").json["planned_seconds"] is None
 
 
 def test_status(gramline: Any, gram: Path) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gram_samples import KERNEL, corpus
 
-from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import PlanError
-from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.plan import (
     SIZE_CLASSES,
     STORED_TILES,
     WORK_TILES,
-    WRITE_BYTES_PER_SECOND,
     Plan,
     plan_gram,
-    time_sample_tiles,
 )
 
 LENGTHS = [3, 2, 5, 4, 1]  # blocks of 5 rows: [3 2] [5] [4 1] -> 5, 5, 5; of 6: [3 2] [5] [4 1]
@@ -72,16 +67,8 @@ def test_nothing_to_do_needs_nothing() -> None:
     assert (made.peak_bytes, made.cells, made.seconds(1.0, 1)) == (0, 0, 0.0)
 
 
-def test_time_counts_cells_writes_and_threads() -> None:
+def test_time_counts_cells_and_threads() -> None:
     made = plan(GramLayout.symmetric(BlockLayout.of(LENGTHS, 5)))
-    assert made.seconds(2.0, 3) == pytest.approx((2.0 * 150 + 6 * 200 / WRITE_BYTES_PER_SECOND) / 3)
-
-
-@pytest.mark.parametrize("samples", [1, 3])
-def test_sample_tiles_give_a_speed(samples: int) -> None:
-    build = GramBuild(KERNEL, corpus(20), None, StoreChoices("float32", 8))
-
-    def read_block(number: int, of_columns: bool) -> Packed:
-        return build.read_block(number, of_columns=of_columns)
-
-    assert 0 < time_sample_tiles(KERNEL, build.layout, "float32", read_block, samples) < 1
+    assert made.seconds(2.0, 3) == pytest.approx(2.0 * 150 / 3)
+    assert made.new_bytes == made.stored_bytes == 6 * 200
+    assert plan(GramLayout.symmetric(BlockLayout.of(LENGTHS, 5)), {(0, 1)}).new_bytes == 5 * 200
