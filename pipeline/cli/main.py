@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import click
 
-from gramline.pipeline.cli.terminal.failures import FAILED, Failure, to_failure
+from gramline.pipeline.cli.terminal.failures import FAILED, Failure, say_warnings_as_notes, to_failure
 from gramline.pipeline.cli.terminal.lazy_group import Commands, LazyGroup
-from gramline.pipeline.cli.terminal.output import say_warnings_as_notes
+from gramline.pipeline.cli.terminal.shells import VARIABLE, answer_shell
 from gramline.pipeline.cli.terminal.stopping import install_sigterm_handler
 
 CLI = "gramline.pipeline.cli"
@@ -66,6 +66,7 @@ COMMANDS: Commands = {
         "Start, secure and check a Dask cluster.",
     ),
     "reproduce": (f"{CLI}.reproduce:reproduce", "Repeat the papers' experiments."),
+    "completion": (f"{CLI}.completion:completion", "A script that completes commands in your shell."),
 }
 
 HELP = """Gram matrices of sequences, trees and graphs as Dask tasks, stored in Zarr, and labelers trained from them.
@@ -120,6 +121,8 @@ def _internal_error(error: BaseException) -> Failure:
 
 def main() -> None:
     """The entry point of the installed command."""
+    if question := os.environ.get(VARIABLE):
+        sys.exit(answer_shell(gramline, question))
     install_sigterm_handler()
     say_warnings_as_notes()
     code = run(sys.argv[1:])

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TextIO
 
 import click
 
-from gramline.kernels.errors import KernelError
+from gramline.kernels.errors import KernelError, KernelWarning
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cli.terminal.stopping import BEGINS_AGAIN, Terminated
 from gramline.pipeline.errors import InputError, RunError
@@ -53,6 +55,26 @@ def to_failure(error: BaseException) -> Failure | None:
         full = any(isinstance(cause, OSError) and cause.errno in ADVICE for cause in _causes(error))
         return Failure(_one_line(str(error)), REFUSED if refused or full else FAILED)
     return None
+
+
+def say_warnings_as_notes() -> None:
+    """From now on what Python warns of a kernel is a note like any other; other warnings stay as they are."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, KernelWarning):
+            click.echo(f"note: {message}", err=True)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
 
 
 def _system(error: OSError) -> str:

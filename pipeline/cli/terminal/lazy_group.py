@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from gramline.kernels.errors import did_you_mean
 
@@ -39,6 +40,12 @@ class LazyGroup(click.Group):
         if args[0] not in self._members and not args[0].startswith("-"):
             ctx.fail(f"there is no command {args[0]!r}; {did_you_mean(args[0], self._members)}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and options that begin so; no command is loaded for its help."""
+        names = [name for name in self._members if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self._members[name][1]) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

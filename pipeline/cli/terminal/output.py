@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
-
-from gramline.kernels.errors import KernelWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 80
@@ -46,26 +43,6 @@ def say_notes(notes: Iterable[str]) -> None:
     """What a user should know, on stderr: results stay clean."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
-
-
-def say_warnings_as_notes() -> None:
-    """From now on what Python warns of a kernel is a note like any other; other warnings stay as they are."""
-    others = warnings.showwarning
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if issubclass(category, KernelWarning):
-            say_notes([str(message)])
-        else:
-            others(message, category, filename, lineno, file, line)
-
-    warnings.showwarning = show
 
 
 def say_table(

@@ -6,16 +6,17 @@ import errno
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import click
 import pytest
 
-from gramline.kernels.errors import KernelOverflowError
+from gramline.kernels.errors import KernelOverflowError, KernelWarning
 from gramline.learners.errors import LearnerParameterError
 from gramline.pipeline.cli import main
-from gramline.pipeline.cli.terminal.failures import to_failure
+from gramline.pipeline.cli.terminal.failures import say_warnings_as_notes, to_failure
 from gramline.pipeline.errors import ClusterError, InputError, RunError, TileFailedError
 from gramline.pipeline.files import ADVICE
 from gramline.pipeline.storage.places import storage_error
@@ -199,3 +200,17 @@ def test_threads_of_an_object_store_do_not_decide_the_exit_code(code: int) -> No
         [sys.executable, "-c", ABORTS_WHEN_TORN_DOWN, str(code)], capture_output=True, text=True, timeout=60
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "done\nclosed\n", "")
+
+
+def test_warnings_of_kernels_are_notes_and_others_stay(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_place: others.append(str(message)))
+    say_warnings_as_notes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("neighbours make 0.1 %", KernelWarning, stacklevel=1)
+        warnings.warn("something else", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "note: neighbours make 0.1 %\n"
+    assert others == ["something else"]
