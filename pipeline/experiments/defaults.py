@@ -31,7 +31,7 @@ from gramline.pipeline.experiments.defaults_sets import SOURCES, Part
 from gramline.pipeline.models.recommended import recommend
 
 ZERO = "no options"
-FACTORED = 2000  # positions up to which the exact Gaussian process is trained: N^3 steps per label and sweep
+FACTORED = 1000  # positions up to which the exact Gaussian process is trained: N^3 steps per label and sweep
 
 
 @dataclass(frozen=True)
