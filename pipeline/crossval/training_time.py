@@ -23,8 +23,8 @@ from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram, square_of
-from gramline.pipeline.executors.base import FINAL
-from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.executors.base import FINAL, InlineExecutor
+from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.spec import GramSpec
 
 SAMPLE_POSITIONS = 1500
@@ -125,8 +125,10 @@ def _gram(
     assert data.corpus is not None
     with TemporaryDirectory() as folder:
         chosen = sample(data.corpus.lengths, limit)
-        part = data.corpus.select(chosen)
-        yield build_gram(job.kernels[kernel], part, f"{folder}/sample.gram.zarr", dtype=job.dtype), chosen
+        build = GramBuild(
+            job.kernels[kernel], data.corpus.select(chosen), f"{folder}/sample.gram.zarr", StoreChoices(job.dtype)
+        )
+        yield build.run(InlineExecutor()), chosen
 
 
 def _store(job: Job, data: JobData, settings: JobSettings, kernel: int) -> str | None:
