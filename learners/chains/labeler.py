@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import sqrt
+from math import erfc, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import erfc
 
 from gramline.kernels.packing import MISSING, Packed
 from gramline.learners.arrays import Codes, Floats, Offsets
@@ -75,7 +74,7 @@ class ChainLabeler(Learner):
 
     def p_values(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
         """Part of all label paths that score at least as high, by the normal approximation, shape (n_structures,)."""
-        return np.asarray(erfc(self.z_scores(evidence, labels) / sqrt(2.0)) / 2.0)
+        return np.array([erfc(z / sqrt(2.0)) / 2.0 for z in self.z_scores(evidence, labels).tolist()], np.float64)
 
     def _codes(self, evidence: Evidence, labels: Labels | None, starts: Offsets) -> Codes:
         """One known label code per position."""

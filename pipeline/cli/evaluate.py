@@ -17,14 +17,9 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
+from gramline.pipeline.models.choices import holds_choices, read_choices, weights_without_candidates
 from gramline.pipeline.models.model import Model, load_trained
-from gramline.pipeline.models.predictions import (
-    holds_choices,
-    labels_in_file,
-    read_choices,
-    require_known_labels,
-    weights_without_candidates,
-)
+from gramline.pipeline.models.predictions import labels_in_file, require_known_labels
 
 HELP = """Compare predicted labels with those of CORPUS.
 

@@ -55,7 +55,11 @@ def annotated_lines(path: str, source: str, layout: Layout, predictions: Predict
         return _conllu(read_lines(path) if source == "conllu" else _dependency_lines(corpus), predictions)
     if layout != source:
         return predictions.lines(layout)
-    return _columns(read_lines(path), predictions, corpus.recipe) if layout == "conll" else _json(path, predictions)
+    return (
+        annotated_columns(read_lines(path), predictions, corpus.recipe)
+        if layout == "conll"
+        else _json(path, predictions)
+    )
 
 
 def with_predictions(corpus: Corpus, predictions: Predictions) -> Corpus:
@@ -73,20 +77,26 @@ def _flat(predictions: Predictions) -> Iterator[tuple[str, str | None]]:
             yield in_column(label, number), None if confidence is None else f"{confidence[number][position]:.4f}"
 
 
-def _columns(lines: Iterable[str], predictions: Predictions, recipe: Recipe | None) -> Iterator[str]:
-    skips = {name: bool(recipe and recipe.option(name)) for name in ("skip_comments", "skip_document_marks")}
+def annotated_columns(lines: Iterable[str], predictions: Predictions, recipe: Recipe | None) -> Iterator[str]:
+    """Lines of columns, those of tokens with the confidence, where it is known, and the label."""
     flat = _flat(predictions)
     for line in lines:
-        fields = [field for field in line.replace("\t", " ").split(" ") if field]
-        is_skipped = (skips["skip_comments"] and line.startswith(COMMENT)) or (
-            skips["skip_document_marks"] and fields[:1] == [DOCUMENT_MARK]
-        )
-        if not fields or is_skipped:
+        if not token_fields(line, recipe):
             yield line
             continue
         label, confidence = next(flat)
         separator = "\t" if "\t" in line else " "
         yield separator.join([line.rstrip(" \t"), *([] if confidence is None else [confidence]), label])
+
+
+def token_fields(line: str, recipe: Recipe | None) -> list[str]:
+    """The columns of a token; nothing where the line is blank, or one that the recipe skips."""
+    fields = [field for field in line.replace("\t", " ").split(" ") if field]
+    if recipe is None:
+        return fields
+    is_comment = bool(recipe.option("skip_comments")) and line.startswith(COMMENT)
+    is_mark = bool(recipe.option("skip_document_marks")) and fields[:1] == [DOCUMENT_MARK]
+    return [] if is_comment or is_mark else fields
 
 
 def _conllu(lines: Iterable[str], predictions: Predictions) -> Iterator[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +118,70 @@ def test_a_file_made_otherwise_is_refused(gramline: Any, model: Path, tmp_path: 
     answer = gramline("predict", model, corpus)
     assert answer.code == 2
     assert "made otherwise than those the model learned from: columns 2 instead of 1" in answer.error
+
+
+def test_sentences_are_labeled_as_they_arrive(model: Path) -> None:
+    command = [str(Path(sys.executable).with_name("gramline")), "predict", str(model), "--stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for word, label in (("Ann", "B"), ("ran", "O"), ("Zoë", None)):  # the answer comes before the input ends
+            running.stdin.write(json.dumps({"tokens": [word], "n": 1}) + "\n")
+            running.stdin.flush()
+            answer = json.loads(running.stdout.readline())
+            assert (answer["tokens"], answer["n"]) == ([word], 1)
+            assert label in (None, *answer["predicted"])
+        running.stdin.close()
+        assert running.wait(60) == 0
+
+
+@pytest.fixture
+def from_stdin(gramline: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def call(text: str | bytes, *arguments: Any) -> Any:
+        content = text if isinstance(text, bytes) else text.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        return gramline("predict", *arguments, "--stdin")
+
+    return call
+
+
+def test_blocks_of_columns_come_back(from_stdin: Any, model: Path) -> None:
+    answer = from_stdin("\nAnn B\nran O\n\n\nthey O\nsaw O", model)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "Ann B B\nran O O\n\nthey O O\nsaw O O\n\n"
+    assert from_stdin("Ann\tB\r\n", model).out == "Ann\tB\tB\n\n"
+    assert from_stdin("", model).out == ""
+    assert (
+        from_stdin('{"tokens": ["Ann"]}', model, "--input-format", "jsonl").out
+        == '{"tokens": ["Ann"], "predicted": ["B"]}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "before"),
+    [
+        ('{"tokens": ["Ann"]}\n{"tokens": 3}\n', "stdin:2: expected a JSON object whose key 'tokens' holds a list", 1),
+        ('{"tokens": ["Ann"]}\n\n{"tokens": ["Ann"]\n', "stdin:3: not a JSON object (", 1),
+        ('{"tokens": []}\n', "stdin:1: no positions; leave empty structures out", 0),
+        ('{"tokens": ["a", 7]}\n', "stdin:1: position 1: a token is a word, or a row of 1 strings, got 7", 0),
+        ("Ann\n\nran B C\n", "stdin:3: 3 columns, where a token has 1, or one more with the label", 2),
+        (b"Ann\n\n\xff\n", "stdin:3: not UTF-8 text; convert it to UTF-8", 2),
+    ],
+)
+def test_bad_lines_are_named(from_stdin: Any, model: Path, text: str | bytes, said: str, before: int) -> None:
+    answer = from_stdin(text, model)
+    assert answer.code == 2
+    assert answer.error.startswith(said)
+    assert len(answer.out.splitlines()) == before, "what came before is answered"
+
+
+def test_stdin_has_no_use_for_some_options(from_stdin: Any, gramline: Any, model: Path, tmp_path: Path) -> None:
+    for options, said in (
+        (["new.conll"], "CORPUS has no effect with --stdin; leave it out"),
+        (["-o", tmp_path / "out.jsonl"], "-o has no effect with --stdin; leave it out"),
+        (["--input-format", "conllu"], "conllu does not come line by line; send JSON lines or CoNLL columns"),
+    ):
+        answer = from_stdin("Ann\n", model, *options)
+        assert (answer.code, answer.error) == (2, said)
+    answer = gramline("predict", model)
+    assert (answer.code, answer.error) == (2, "there is nothing to label; give a corpus or a file, or --stdin")
