@@ -76,12 +76,12 @@ def test_cross_validation(gramline: Any, corpus: Path, gram: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("learner", "options", "said"),
     [
-        ("zscore", ["ridge=-1"], "ridge must be a number of at least 0, got -1"),
+        ("zscore", ["ridge=-1"], "ridge must be a number of at least 0, or auto, got -1"),
         ("zscore", ["transition_ridge=-0.5"], "transition_ridge must be a number of at least 0"),
         ("zscore", ["loss=hinge"], "loss must be one of none, hamming"),
         ("zscore", ["moments=sampled", "n_paths=1"], "n_paths must be a whole number of at least 2"),
         ("zscore", ["constraints=iterative", "loss=hamming"], "constraints='iterative' goes with loss='none'"),
-        ("kernel-zscore", ["ridge=-1"], "ridge must be a number above 0, or a list of them, got -1"),
+        ("kernel-zscore", ["ridge=-1"], "ridge must be a number above 0, a list of them, or auto, got -1"),
         ("kernel-zscore", ["ridge=0"], "ridge must be a number above 0"),
         ("hidden-markov-perceptron", ["rounds=0"], "rounds must be a whole number of at least 1"),
     ],

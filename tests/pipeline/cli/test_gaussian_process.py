@@ -15,7 +15,7 @@ from gramline.pipeline.models.model import Model
 
 
 @pytest.mark.parametrize(
-    "options", [["--set", "offsets=GPSL1", "--set", "decoding=viterbi"], ["--set", "max_sweeps=5"]]
+    "options", [["--set", "offsets=GPSL1", "--set", "decoding=viterbi"], ["--set", "max_sweeps=30"]]
 )
 def test_fit_predict_evaluate(gramline: Any, gram: Path, corpus: Path, tmp_path: Path, options: list[str]) -> None:
     model = tmp_path / "gp.zarr"
