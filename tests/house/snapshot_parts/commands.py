@@ -90,25 +90,30 @@ gram build letters-unlabeled.parquet -o g12.zarr --c 0.5 --block-rows 20 --inlin
 """
 
 MODELS = """
-fit g1.zarr -o m1.zarr --rounds 3 --json
+fit g1.zarr -o m1.zarr --rounds 3 --set average=false --json
 fit g1.zarr -o m1.zarr --rounds 4 --average --overwrite
-fit g3.zarr -o m2.zarr --learner labeling-perceptron --set early_stop=false --rounds 3
-fit g2.zarr -o m3.zarr --learner hidden-markov-perceptron --set dual=true --rounds 3 --json
+fit g3.zarr -o m2.zarr --learner labeling-perceptron --set early_stop=false --set average=false --rounds 3
+fit g2.zarr -o m3.zarr --learner hidden-markov-perceptron --set dual=true --set average=false --set scale=1 \
+--rounds 3 --json
 fit sequences-spelled.parquet -o m4.zarr --learner hidden-markov-perceptron --rounds 3 --average --json
-fit sequences-spelled.parquet -o m5.zarr --learner zscore --set transition_ridge=1000 --set loss=hamming --json
-fit sequences-spelled.parquet -o m6.zarr --learner zscore --set constraints=iterative --set ridge=10
-fit letters.parquet -o m7.zarr --learner zscore --set moments=sampled --set n_paths=20 --set seed=2
-fit g2.zarr -o m8.zarr --learner kernel-zscore --set ridge=0.5 --json
+fit sequences-spelled.parquet -o m5.zarr --learner zscore --set ridge=1e-3 --set transition_ridge=1000 \
+--set loss=hamming --json
+fit sequences-spelled.parquet -o m6.zarr --learner zscore --set constraints=iterative --set ridge=10 \
+--set transition_ridge=null
+fit letters.parquet -o m7.zarr --learner zscore --set moments=sampled --set n_paths=20 --set seed=2 \
+--set ridge=1e-3 --set transition_ridge=null
+fit g2.zarr -o m8.zarr --learner kernel-zscore --set ridge=0.5 --set transition_ridge=null --json
 fit g13.zarr --learner gaussian-process --plan --json
-fit g13.zarr -o m9.zarr --learner gaussian-process --set max_sweeps=8 --json
+fit g13.zarr -o m9.zarr --learner gaussian-process --set bound=jensen --set scale=1 --set max_sweeps=8 --json
 fit g4.zarr -o m10.zarr --learner gaussian-process --set offsets=[-1] --set bound=expected \
---set learn_scale=shared --set max_sweeps=5
-fit g12.zarr -o m11.zarr --learner gaussian-process --set approximation=nystrom --set rank=10 --set max_sweeps=5
+--set learn_scale=shared --set scale=1 --set max_sweeps=5
+fit g12.zarr -o m11.zarr --learner gaussian-process --set approximation=nystrom --set rank=10 --set max_sweeps=5 \
+--set bound=jensen --set scale=1
 fit g10.zarr -o m12.zarr --learner ranking-perceptron --candidates c1.parquet --rounds 2 --json
 fit g10.zarr -o m13.zarr --learner ranking-perceptron --candidates c1.parquet --average
 fit g9.zarr -o m14.zarr --learner ranking-perceptron --candidates tagged.parquet --set vote=false --set passes=3
-fit g6.zarr -o m15.zarr --rounds 3
-fit g7.zarr -o m16.zarr --rounds 3
+fit g6.zarr -o m15.zarr --rounds 3 --set average=false
+fit g7.zarr -o m16.zarr --rounds 3 --set average=false
 fit --job fit.toml --json
 predict m1.zarr sequences-new.parquet -o p1.jsonl  [p1.jsonl]
 predict m1.zarr sequences-new.parquet -o p1.conll  [p1.conll]
@@ -150,15 +155,18 @@ cv job.toml --plan --json
 cv job.toml --plan
 cv job.toml --json  [r2]
 cv job.toml
-cv letters.parquet --learner zscore --set ridge=0.1,1 --folds 2 --repeats 2 --seed 3 --stratified \
---inline -o r3 --json  [r3]
-cv g13.zarr --learner gaussian-process --missing 0,0.4 --set max_sweeps=4 --folds 2 --inline -o r4 \
---metric f1 --no-dummy  [r4]
-cv g3.zarr --learner kernel-zscore --set ridge=0.1,1 --folds-file folds.json --inline -o r5 \
---corpus letters.parquet --json  [r5]
-cv grouped.parquet --learner hidden-markov-perceptron --set rounds=2,4 --group half --folds 2 --inline -o r6  [r6]
-cv letters.parquet --set rounds=2 --inner 2 --folds 2 --cache cache --block-rows 30 --inline -o r7 --json  [r7]
-cv g6.zarr --learner hidden-markov-perceptron --set dual=true --set rounds=2 --folds 2 --inline -o r8 --json
+cv letters.parquet --learner zscore --set ridge=0.1,1 --set transition_ridge=null --folds 2 --repeats 2 \
+--seed 3 --stratified --inline -o r3 --json  [r3]
+cv g13.zarr --learner gaussian-process --missing 0,0.4 --set max_sweeps=4 --set bound=jensen --set scale=1 \
+--folds 2 --inline -o r4 --metric f1 --no-dummy  [r4]
+cv g3.zarr --learner kernel-zscore --set ridge=0.1,1 --set transition_ridge=null --folds-file folds.json \
+--inline -o r5 --corpus letters.parquet --json  [r5]
+cv grouped.parquet --learner hidden-markov-perceptron --set rounds=2,4 --set average=false --group half --folds 2 \
+--inline -o r6  [r6]
+cv letters.parquet --set rounds=2 --set average=false --inner 2 --folds 2 --cache cache --block-rows 30 \
+--inline -o r7 --json  [r7]
+cv g6.zarr --learner hidden-markov-perceptron --set dual=true --set rounds=2 --set average=false --set scale=1 \
+--folds 2 --inline -o r8 --json
 report r1 -o r1.html --json  [r1.html]
 report r2 -o r2.html  [r2.html]
 report r4  [r4/report.html]
@@ -198,6 +206,7 @@ path = "g3.zarr"
 [learner]
 name = "kernel-zscore"
 ridge = 0.5
+transition_ridge = 0.5
 loss = "hamming"
 [model]
 path = "m17.zarr"
@@ -222,12 +231,16 @@ transition_ridge = [1.0, 1e3]
 
 [[learner]]
 name = "zscore"
+ridge = 1e-3
+transition_ridge = 1e-3
 loss = "hamming"
 
 [[learner]]
 name = "hidden-markov-perceptron"
 dual = [true, false]
 rounds = 2
+average = false
+scale = 1.0
 
 [folds]
 count = 3
