@@ -27,6 +27,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.notes import warn_about_kernel
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.usefulness import no_better_than_majority
@@ -113,7 +114,7 @@ class KernelLabeler(Estimator):
         if learner.reads_corpus:
             learner.fit(corpus)
         else:
-            kernel = self._suitable_kernel(corpus)
+            kernel = recommended_kernel(corpus) if self.kernel is None else self.kernel
             learner.fit(self._gram(kernel, corpus), corpus.labels)
         self._keep(Model.of(learner, corpus, kernel), learner)
         if (problem := no_better_than_majority(self.model_, corpus)) is not None:
@@ -172,6 +173,7 @@ class KernelLabeler(Estimator):
         """In memory, in the given store, or in a temporary one that lives as long as a learner holds the matrix."""
         n_rows = corpus.n_positions if kernel.per_position else len(corpus)
         if self.store is None and 8 * n_rows**2 <= DENSE_LIMIT_BYTES:
+            warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
             return DenseGram.of(kernel, corpus, block_rows=self.block_rows)
         if self.store is not None:
             return build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
@@ -181,12 +183,6 @@ class KernelLabeler(Estimator):
             # A Gaussian-process labeler factors it again when it predicts.
             weakref.finalize(gram, folder.pop_all().close)
         return gram
-
-    def _suitable_kernel(self, corpus: Corpus) -> Kernel:
-        """The kernel of this labeler, or the recommended one; one that does not suit the features is warned about."""
-        if self.kernel is None:
-            return recommended_kernel(corpus)
-        return self.kernel
 
     def _described(self, corpus: Corpus) -> Corpus:
         """Words get the features that were asked for; by themselves only where the kernel is the recommended one."""

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tolerances import assert_close
 
+from gramline.kernels.errors import KernelWarning
 from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.positions import PositionKernel
 from gramline.kernels.sequences.labeling import SequenceLabeling
@@ -372,3 +373,11 @@ def test_predictions_of_any_lengths_are_an_array_of_lists(lengths: tuple[int, in
     predicted = labeler().fit(X, Y).predict([["cat"] * length for length in lengths])
     assert np.concatenate([predicted, predicted]).tolist() == [*predicted, *predicted]
     assert np.asarray(predicted).shape == (2,)
+
+
+def test_a_kernel_that_compares_feature_sets_as_a_whole_is_warned_about() -> None:
+    observed = [[{"word": word, "place": f"{row}.{k}"} for k, word in enumerate(line)] for row, line in enumerate(X)]
+    with pytest.warns(KernelWarning, match="identity compares feature sets as a whole") as caught:
+        KernelLabeler(SequenceLabeling(), LabelingPerceptron()).fit(observed, Y)
+    assert caught[0].filename == __file__
+    KernelLabeler().fit(observed, WHOLE_Y)
