@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from gramline.kernels.base import Kernel
@@ -47,8 +48,8 @@ class ModelInput:
 
     def read(self, path: str, layout: CorpusFormat | None) -> Corpus:
         """A corpus file, or a raw file read by the recipe."""
-        if path.endswith(".parquet"):
-            return Corpus.load(path)
+        if path.endswith(".parquet") or not Path(path).is_file():
+            return Corpus.load(path)  # which says what is wrong with what is no file
         if self._recipe is None:
             raise InputError(
                 f"the model does not know how its corpus was made, so it cannot read {path}",

@@ -99,6 +99,11 @@ def labels_in_file(path: str, gold: Corpus) -> list[list[str | None]]:
     """Labels from a file of predictions for these structures."""
     if path.endswith(".parquet"):
         labeled = Corpus.load(path)
+        if PREDICTED not in labeled.table.column_names:
+            raise InputError(
+                f"{path} is a corpus without predictions",
+                advice="give a model that `gramline fit` wrote, or predictions that `gramline predict` wrote",
+            )
         return [list(labels) for labels in labeled.column(PREDICTED)]
     predictions = read_predictions(path)
     for number, (name, right) in enumerate(zip(predictions.ids, gold.ids, strict=False)):

@@ -201,6 +201,7 @@ def plan_store_peak(gram: StoredGram) -> int:
     return plan_gram(gram.layout, (), itemsize, (rows, cols)).peak_bytes
 
 
+@pytest.mark.filterwarnings("ignore:neighbours make")
 def test_a_worker_holds_far_less_than_the_matrix(dask_client: Any, tmp_path: Path) -> None:
     found = build_and_train(dask_client, log_corpus(5000), tmp_path / "a.zarr", block_rows=512)
     assert found["gram bytes"] > 190e6

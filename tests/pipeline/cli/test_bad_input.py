@@ -169,7 +169,7 @@ def test_a_full_disk(gramline: Any, tmp_path: Path, small_disk: Path) -> None:
     assert answer.code == 2
     assert "gramline: error: " in answer.err
     assert str(target) in answer.err
-    assert "space" in answer.err
+    assert "as float32 would fit: take fewer, or another path" in answer.err
     assert not list(small_disk.rglob("*.partial"))
 
 

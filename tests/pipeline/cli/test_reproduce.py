@@ -13,7 +13,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
 from gramline.pipeline.experiments.catalogue import EXPERIMENTS
 
-BUILT_IN = ["labeling-usage", "zscore-artificial"]
+BUILT_IN = ["labeling-usage", "zscore-artificial", "defaults"]
 
 
 @pytest.fixture

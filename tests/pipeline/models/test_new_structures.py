@@ -98,8 +98,10 @@ def test_a_model_without_a_recipe_loads_and_predicts_as_before(tmp_path: Path) -
     assert old.recipe is None
     assert old.describe()["recipe"] is None
     assert old.predict([["b", "a"]]) == [["B", "A"]]
+    raw = tmp_path / "new.conll"
+    raw.write_text("a\n", "utf-8")
     with pytest.raises(InputError, match="does not know how its corpus was made, so it cannot read"):
-        old.read("new.conll")
+        old.read(str(raw))
 
 
 def test_a_recipe_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
