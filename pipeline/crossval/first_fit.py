@@ -6,11 +6,8 @@ is held in memory up to the limit of `KernelLabeler`, above that in a store that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from gramline.kernels.base import Kernel
@@ -21,8 +18,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.quick import QuickScore, quick_score
 from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
-from gramline.pipeline.gram.build import build_gram
-from gramline.pipeline.models.labeler import DENSE_LIMIT_BYTES
+from gramline.pipeline.models.labeler import fits_memory, temporary_gram
 from gramline.pipeline.models.model import Model
 
 
@@ -38,13 +34,13 @@ def first_fit(
     corpus: Corpus, learner: Learner, kernel: Kernel | None, *, evaluates: bool = True, listener: Listener = silent
 ) -> FirstFit:
     """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix."""
-    with training_evidence(corpus, kernel, listener) as evidence:
-        score = None
-        if evaluates:
-            listener(Message("cross-validating"))
-            score = quick_score(learner, evidence, corpus.labels)
-        fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener)
-        return FirstFit(Model.of(fitted, corpus, kernel), score)
+    evidence = training_evidence(corpus, kernel, listener)
+    score = None
+    if evaluates:
+        listener(Message("cross-validating"))
+        score = quick_score(learner, evidence, corpus.labels)
+    fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener)
+    return FirstFit(Model.of(fitted, corpus, kernel), score)
 
 
 def fit_winner(winner: Winner, listener: Listener = silent) -> Model:
@@ -69,15 +65,10 @@ def _telling(learner: Learner, listener: Listener) -> Callable[[int, float], Non
     return lambda number, value: listener(RoundDone(number, value, learner.round_limit or None, learner.round_measure))
 
 
-@contextmanager
-def training_evidence(
-    corpus: Corpus, kernel: Kernel | None, listener: Listener = silent
-) -> Iterator[GramOperator | Corpus]:
+def training_evidence(corpus: Corpus, kernel: Kernel | None, listener: Listener = silent) -> GramOperator | Corpus:
     """What is learned from: the corpus itself without a kernel, else its Gram matrix, in memory or on disk."""
     if kernel is None:
-        yield corpus
-    elif 8 * corpus.n_positions**2 <= DENSE_LIMIT_BYTES:
-        yield DenseGram.of(kernel, corpus)
-    else:
-        with TemporaryDirectory(prefix="gramline-") as folder:
-            yield build_gram(kernel, corpus, Path(folder) / "training.gram.zarr", progress=listener)
+        return corpus
+    if fits_memory(kernel, corpus):
+        return DenseGram.of(kernel, corpus)
+    return temporary_gram(kernel, corpus, progress=listener)

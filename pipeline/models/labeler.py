@@ -28,6 +28,7 @@ from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.notes import warn_about_kernel
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.usefulness import no_better_than_majority
@@ -171,18 +172,12 @@ class KernelLabeler(Estimator):
 
     def _gram(self, kernel: Kernel, corpus: Corpus) -> GramOperator:
         """In memory, in the given store, or in a temporary one that lives as long as a learner holds the matrix."""
-        n_rows = corpus.n_positions if kernel.per_position else len(corpus)
-        if self.store is None and 8 * n_rows**2 <= DENSE_LIMIT_BYTES:
-            warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
-            return DenseGram.of(kernel, corpus, block_rows=self.block_rows)
         if self.store is not None:
             return build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
-        with ExitStack() as folder:
-            path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
-            gram = build_gram(kernel, corpus, path, client=self.client, block_rows=self.block_rows)
-            # A Gaussian-process labeler factors it again when it predicts.
-            weakref.finalize(gram, folder.pop_all().close)
-        return gram
+        if fits_memory(kernel, corpus):
+            warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
+            return DenseGram.of(kernel, corpus, block_rows=self.block_rows)
+        return temporary_gram(kernel, corpus, client=self.client, block_rows=self.block_rows)
 
     def _described(self, corpus: Corpus) -> Corpus:
         """Words get the features that were asked for; by themselves only where the kernel is the recommended one."""
@@ -203,3 +198,19 @@ class KernelLabeler(Estimator):
                 f"{type(self.kernel).__name__} compares {self.kernel.packed_kind}; give a Corpus of them, not lists"
             )
         return Corpus.from_sequences(X, y).described(Recipe(LISTS))
+
+
+def fits_memory(kernel: Kernel, corpus: Corpus) -> bool:
+    """Whether the Gram matrix is small enough to be held in memory."""
+    n_rows = corpus.n_positions if kernel.per_position else len(corpus)
+    return 8 * n_rows**2 <= DENSE_LIMIT_BYTES
+
+
+def temporary_gram(kernel: Kernel, corpus: Corpus, **options: Any) -> StoredGram:
+    """A Gram matrix in a store that is gone with the last who holds it; `options` are those of `build_gram`."""
+    with ExitStack() as folder:
+        path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
+        gram = build_gram(kernel, corpus, path, **options)
+        # A Gaussian-process labeler factors it again when it predicts.
+        weakref.finalize(gram, folder.pop_all().close)
+    return gram
