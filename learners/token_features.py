@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Codes, Floats, Indices, Mask, Offsets
 from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.estimator import Unlabeled
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 class SparseRows(NamedTuple):
@@ -52,6 +54,10 @@ def label_names(packed: Packed) -> tuple[str, ...]:
 
 def feature_matrix(packed: Packed, n_features: int) -> csr_array:
     """F, one row per position, shape (n_positions, n_features)."""
+    from scipy.sparse import (
+        csr_array,  # kernel learners need none of it, and a command that labels one sentence is quick
+    )
+
     features = packed.features
     values = np.ones(len(features.indices)) if features.values is None else features.values
     shape = (packed.n_positions, n_features)
@@ -79,7 +85,7 @@ def known_features(packed: Packed, names: Sequence[str]) -> csr_array:
     columns = np.array([column_of.get(name, MISSING) for name in given], np.int64)[full.indices]
     kept = columns >= 0
     before = offsets_from_lengths(kept)
-    mapped = csr_array((full.data[kept], columns[kept], before[full.indptr]), shape=(full.shape[0], len(names)))
+    mapped = type(full)((full.data[kept], columns[kept], before[full.indptr]), shape=(full.shape[0], len(names)))
     mapped.sort_indices()
     return mapped
 

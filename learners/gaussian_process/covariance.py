@@ -16,7 +16,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
-from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.linear_algebra.cholesky import cholesky
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import by_block
 from gramline.learners.operators.operator import GramOperator, HasDense
 

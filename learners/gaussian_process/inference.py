@@ -13,7 +13,7 @@ from gramline.learners.gaussian_process.covariance import Covariance
 from gramline.learners.gaussian_process.likelihood import LabeledTokens
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
 from gramline.learners.gaussian_process.posterior import Posterior, Scores
-from gramline.learners.linear_algebra.cholesky import Factor
+from gramline.learners.linear_algebra.factor import Factor
 
 HALVINGS = 6
 ROUNDING = 1e-11  # relative decrease of the bound that counts as none

@@ -42,7 +42,7 @@ from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 
 # Prior variance of a position at scale="auto". Measured: with 1, the published scale on a kernel that is at most 1, the
-# labels hardly leave the majority; errors fall up to 100 and hardly change to 300, but more variance takes more sweeps.
+# labels hardly leave the majority; between 100 and 300 errors hardly change, and more variance takes more sweeps.
 TYPICAL_VARIANCE = 100.0
 
 

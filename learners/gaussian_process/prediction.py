@@ -17,8 +17,8 @@ from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.gaussian_process.covariance import ExactCovariance, row_blocks
 from gramline.learners.gaussian_process.likelihood import neighbours
 from gramline.learners.gaussian_process.normalizer import Normalizer
-from gramline.learners.linear_algebra.cholesky import Factor
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.linear_algebra.tiled_cholesky import TiledFactor
 from gramline.learners.operators.operator import GramOperator
 

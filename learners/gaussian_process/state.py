@@ -15,7 +15,7 @@ from gramline.learners.gaussian_process.covariance import ExactCovariance, subma
 from gramline.learners.gaussian_process.low_rank import LowRankPosterior
 from gramline.learners.gaussian_process.prediction import ExactPosterior, Moments
 from gramline.learners.kinds import GramLearner
-from gramline.learners.linear_algebra.cholesky import Factor
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 

@@ -1,12 +1,12 @@
 """Cholesky factors of B = diag(shift) + diag(s) K diag(s), the one matrix a Gaussian process has to factor.
 
-`Factor` is what a learner sees; here is the LAPACK one, in the memory of a single n x n array.
+`factor.Factor` is what a learner sees; here is the LAPACK one, in the memory of a single n x n array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,22 +19,6 @@ from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 STEPS = 10  # of which three or four are needed, or all would be in vain
 REFINED = 1e-10  # of |B - A X| beside |B|, per column
 SMALL = 1200  # rows up to which single precision saves nothing; measured
-
-
-class Factor(Protocol):
-    """A factored symmetric positive definite B, shape (n, n)."""
-
-    def solve(self, X: Matrix) -> Matrix:
-        """B^-1 X, shape (n, k)."""
-
-    def quadratic(self, X: Matrix) -> Matrix:
-        """diag(X^T B^-1 X), shape (k,), for X of shape (n, k)."""
-
-    def log_determinant(self) -> float:
-        """log |B|."""
-
-    def inverse_diagonal(self) -> Matrix:
-        """diag(B^-1), shape (n,)."""
 
 
 class CholeskyFactor:

@@ -11,7 +11,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
-from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import BlockLayout, GramLayout, select_rows
 
 
@@ -81,6 +81,8 @@ class ComputedGram:
 
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None) -> Factor:
         """The factor of diag(shift) + diag(scale) G[rows, rows] diag(scale); computes the whole matrix."""
+        from gramline.learners.linear_algebra.cholesky import cholesky  # only who factors waits for LAPACK
+
         self.layout.require_symmetric("a Cholesky factor")
         return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
 

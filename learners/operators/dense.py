@@ -15,7 +15,7 @@ from gramline.kernels.parameters import plain_value
 from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
-from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import GramLayout
 
 
@@ -143,6 +143,8 @@ class DenseGram:
         return self.diagonal() if self.layout.is_symmetric else self._col_diagonal
 
     def cholesky(self, scale: ArrayLike, shift: ArrayLike = 1.0, rows: Indices | None = None) -> Factor:
+        from gramline.learners.linear_algebra.cholesky import cholesky  # only who factors waits for LAPACK
+
         self.layout.require_symmetric("a Cholesky factor")
         return cholesky(self.matrix, scale, shift, rows)
 

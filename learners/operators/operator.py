@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
-from gramline.learners.linear_algebra.cholesky import Factor
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import GramLayout
 
 

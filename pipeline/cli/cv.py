@@ -24,13 +24,15 @@ from gramline.pipeline.reporting.run_report import write_run_report
 
 HELP = """Cross-validate learners on every fold with every setting.
 
-SOURCE is a job file (.toml), a Gram matrix that `gramline gram build` wrote, or a corpus. All folds and settings of a
+SOURCE is a job file (.toml), a Gram matrix that `gramline gram build` wrote, a corpus, or a file with labels. A corpus
+or file gets the recommended kernel and learner where none is named, as in `gramline fit`. All folds and settings of a
 learner are trained from the same stream of tiles. What is finished is kept in the run folder: when it was stopped, the
 same command goes on. A setting whose kernel overflows or whose learner does not converge is a failed row (exit code 1);
 the others go on.
 
 \b
 Example:
+  gramline cv train.conll --set rounds=5,20
   gramline cv train.gram.zarr --set rounds=1,5,10 --set average=true,false \\
       --folds 5 --seed 1 -o cv.run
   gramline cv job.toml --plan
@@ -43,7 +45,12 @@ Example:
     "output.path", "-o", "--output", metavar="RUN", help="Folder for the results [default: SOURCE's name with .run]."
 )
 @kernel_options
-@table_option("learner.name", "--learner", metavar="NAME", help=f"Which learner [default: {DEFAULT_LEARNER}].")
+@table_option(
+    "learner.name",
+    "--learner",
+    metavar="NAME",
+    help=f"Which learner [default: {DEFAULT_LEARNER}; of a file or a corpus the recommended one].",
+)
 @click.option("--set", "extra", metavar="KEY=V,...", multiple=True, help="Parameter of the learner; several: each.")
 @table_option(
     *("learner.missing", "--missing"),

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gramline.pipeline.cli.job_file.corpus import corpus_of, read_corpus
+from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_options_of
 from gramline.pipeline.cli.terminal.notation import parse_settings
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_settings import DUPLICATES
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant, distinct_variants, expand_kernels, expand_variants
@@ -24,6 +25,7 @@ from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.kernel_choice import KernelChoice
 from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.gram.spec import DEFAULT_KERNELS
+from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.training import DEFAULT_LEARNER
 
 DEFAULT_CACHE = "gramline-cache"
@@ -57,13 +59,18 @@ def prepare(
     file = load_job(path if is_file else None, given)
     source = _source(path, is_file, file, corpus_path)
     gram, data = source.gram, source.data
+    asked = _learner_parameters(given, settings)
+    advised: dict[str, Any] = {}
+    if not is_file and gram is None and data.corpus is not None and "name" not in asked:
+        advised = _recommended_learner(data.corpus)
+        data = data if compares_words(file) else JobData.of_corpus(described(data.corpus), path)
     if gram is not None and given.of("kernel"):
         raise InputError(f"{path} is a Gram matrix, whose kernel is known", advice="leave out what describes a kernel")
-    choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data)
+    choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data, is_bare=not is_file)
     kernels = tuple(dict.fromkeys(choice.kernel for choice in choices))
     job = Job(
         kernels=kernels,
-        variants=_variants(file, _learner_parameters(given, settings), len(kernels), data.corpus is not None),
+        variants=_variants(file, advised | asked, len(kernels), data.corpus is not None),
         folds=_fold_spec(file),
         inner_folds=file.folds.inner,
         metric=file.output.metric,
@@ -108,7 +115,7 @@ def duplicate_notes(n_seen: int | None, n_structures: int) -> list[str]:
 
 def _source(path: str, is_file: bool, file: JobFile, corpus_path: str | None) -> JobSource:
     if not is_file:
-        return JobSource.open(path, partial(read_corpus, job=file), corpus_path)
+        return JobSource.open(path, partial(labeled_file, job=file), corpus_path)
     if corpus_path is not None:
         raise InputError("--corpus belongs to a Gram store; a job file names its corpus in [corpus]")
     return JobSource(JobData.of_corpus(corpus_of(file, "path"), file.corpus.path or path))
@@ -122,11 +129,20 @@ def _folder(file: JobFile, table: str, path: str | None, default: Path) -> str:
     return folder
 
 
-def _kernels(file: JobFile, data: JobData) -> list[KernelChoice]:
-    """All that the tables of the file describe together with the options."""
+def _recommended_learner(corpus: Corpus) -> dict[str, Any]:
+    """What a [learner] table would say of the learner that `gramline fit` takes."""
+    learner = recommended_learner(corpus)
+    usual = type(learner)().get_params()
+    return {"name": learner.name} | {key: value for key, value in learner.get_params().items() if value != usual[key]}
+
+
+def _kernels(file: JobFile, data: JobData, is_bare: bool) -> list[KernelChoice]:
+    """All that the tables of the file describe together with the options; of a bare corpus the recommended kernel."""
     if data.corpus is None:
         return []
     given = kernel_options_of(file)
+    if is_bare and not given:
+        return [KernelChoice(recommended_kernel(data.corpus))]
     choices: list[KernelChoice] = []
     for index, table in enumerate(file.kernels or [{}]):
         with file.locating("kernel", given, index, key="name"):

@@ -11,7 +11,7 @@ from typing import Any
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import describe
 from gramline.learners.estimator import Learner
-from gramline.pipeline.cli.job_file.corpus import corpus_of
+from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_from
 from gramline.pipeline.cli.terminal.notation import parse_setting
@@ -26,7 +26,7 @@ from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 from gramline.pipeline.gram.kernel_choice import KernelChoice
-from gramline.pipeline.models.recommended import FEATURES, WINDOW, described, recommended_kernel, recommended_learner
+from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, learner_of
 
@@ -105,9 +105,7 @@ class CorpusFit:
                 "path of a corpus"
             )
         require_file(self.path, "a file with labels, a corpus or a store that `gramline gram build` wrote")
-        if self.path.endswith(".parquet"):
-            return Corpus.load(self.path)
-        return Corpus.read(self.path, features=FEATURES, window=WINDOW)
+        return labeled_file(self.path, self.job)
 
     def kernel(self, corpus: Corpus, learner: Learner) -> KernelChoice | None:
         """The kernel that is asked for, the recommended one, or none for a learner on features."""
@@ -129,7 +127,7 @@ def fit_corpus(fitting: CorpusFit) -> None:
     if not any(corpus.label_counts().values()):
         raise InputError(f"{fitting.path} has no labels to learn from; give a file with labels")
     learner = fitting.wanted.on(recommended_learner(corpus)) if named is None else named
-    corpus = described(corpus) if named is None else corpus
+    corpus = described(corpus) if named is None and not compares_words(fitting.job) else corpus
     choice = fitting.kernel(corpus, learner)
     kernel = None if choice is None else choice.kernel
     if not fitting.as_json:

@@ -43,7 +43,7 @@ COMMANDS: Commands = {
         },
         "Plan, build, check, grow and export Gram matrices.",
     ),
-    "fit": (f"{CLI}.fit:fit", "Train a labeler from a stored Gram matrix."),
+    "fit": (f"{CLI}.fit:fit", "Train a labeler, from a file or a stored Gram matrix."),
     "predict": (f"{CLI}.predict:predict", "Label new structures with a model."),
     "evaluate": (f"{CLI}.evaluate:evaluate", "Compare predicted labels with the right ones."),
     "cv": (f"{CLI}.cv:cv", "Cross-validate learners, kernels and settings."),
@@ -73,11 +73,11 @@ HELP = """Gram matrices of sequences, trees and graphs as Dask tasks, stored in 
 
 \b
 Example:
-  gramline corpus generate saleslog --sentences 200 --seed 1 -o train.parquet
-  gramline gram build train.parquet -o train.gram.zarr --c 0.8
-  gramline fit train.gram.zarr -o model.zarr --rounds 10
-  gramline corpus generate saleslog --sentences 50 --seed 2 -o new.parquet
-  gramline evaluate model.zarr new.parquet
+  gramline fit train.conll
+  gramline evaluate train.model.zarr test.conll
+  gramline predict train.model.zarr new.txt
+  gramline cv train.conll --set rounds=5,20
+  gramline gram build train.conll -o train.gram.zarr --c 0.8
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 stopped by Ctrl-C, 143 by SIGTERM. A build or a
 cross-validation that was stopped goes on where it was when the same command is given again."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from gramline.kernels.packing import Floats, Ints, Offsets, place
 from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
@@ -142,6 +140,9 @@ def _check_acyclic(starts: Offsets, sources: Offsets, targets: Offsets) -> None:
     if (loops := np.flatnonzero(sources == targets)).size:
         where = place(starts, int(sources[loops[0]]))
         raise CorpusError("the node has an edge to itself", advice="remove the cycle", **where)
+    from scipy.sparse import csr_array  # only who has graphs waits for scipy
+    from scipy.sparse.csgraph import connected_components
+
     n_positions = int(starts[-1])
     graph = csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(n_positions, n_positions))
     count, component = connected_components(graph, directed=True, connection="strong")

@@ -19,7 +19,8 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.packing import MISSING, Packed, concatenate
 from gramline.learners.arrays import Matrix
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.linear_algebra.cholesky import Factor, cholesky
+from gramline.learners.linear_algebra.cholesky import cholesky
+from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Listener, TilesRead

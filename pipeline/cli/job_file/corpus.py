@@ -6,10 +6,12 @@ from dataclasses import asdict
 from typing import Literal
 
 from gramline.pipeline.cli.job_file.file import JobFile, required
+from gramline.pipeline.cli.job_file.kernel import kernel_options_of
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import import_corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
+from gramline.pipeline.models.recommended import FEATURES, WINDOW
 
 
 def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
@@ -22,6 +24,20 @@ def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
         return Corpus.load(path)
     require_file(path, "a corpus")
     return import_corpus(path, layout, labels=job.corpus.labels, like=like, options=features)
+
+
+def labeled_file(path: str, job: JobFile) -> Corpus:
+    """A corpus, or a file that no [corpus] table describes: its words get the features of their spelling."""
+    require_file(path, "a corpus")
+    if path.endswith(".parquet"):
+        return Corpus.load(path)
+    return Corpus.read(path) if compares_words(job) else Corpus.read(path, features=FEATURES, window=WINDOW)
+
+
+def compares_words(job: JobFile) -> bool:
+    """Whether a kernel is named without an observation kernel: the identity compares words as they are."""
+    kernel = {**job.kernel, **kernel_options_of(job)}
+    return bool(kernel) and "observation" not in kernel
 
 
 def corpus_of(job: JobFile, key: Literal["path", "other"], like: Corpus | None = None) -> Corpus:

@@ -37,6 +37,12 @@ class Answer:
 Gramline = Callable[..., Answer]
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command writes beside itself stays in the test's folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def gramline(capfd: pytest.CaptureFixture[str]) -> Gramline:
     def call(*arguments: str | Path) -> Answer:

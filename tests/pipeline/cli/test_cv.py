@@ -251,7 +251,19 @@ def test_a_setting_that_overflows_is_a_failed_row_and_the_others_go_on(
 
 
 def test_where_every_setting_fails_the_error_is_told(gramline: Any, corpus: Path, tmp_path: Path) -> None:
-    answer = gramline("cv", corpus, "--reach", "1e300", "--folds", "2", "--inline", "-o", tmp_path / "run")
+    answer = gramline(
+        "cv",
+        corpus,
+        "--reach",
+        "1e300",
+        "--folds",
+        "2",
+        "--inline",
+        "-o",
+        tmp_path / "run",
+        "--cache",
+        tmp_path / "cache",
+    )
     assert answer.code == 2
     assert "does not fit float64" in answer.error
 
@@ -398,7 +410,7 @@ def test_files_that_a_job_names_are_found_beside_it(
 def test_a_kernel_that_learns_nothing_of_features_is_told_where_it_is_used(gramline: Any, tmp_path: Path) -> None:
     X = [[[f"w={name}", "all"]] for name in "abcdef"]
     Corpus.from_sequences(X, [["X"], ["Y"]] * 3).save(tmp_path / "x.parquet")
-    plan = ["cv", tmp_path / "x.parquet", "--folds", "2", "--plan", "-o", tmp_path / "run"]
+    plan = ["cv", tmp_path / "x.parquet", "--c", "1", "--folds", "2", "--plan", "-o", tmp_path / "run"]
     assert "and 6 of 6 positions have one that is nowhere else" in gramline(*plan).err
     assert gramline(*plan, "--learner", "zscore").err == ""
 

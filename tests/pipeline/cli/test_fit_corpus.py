@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,26 @@ def test_what_cannot_be_fitted(gramline: Any, train: Path, options: tuple[str, .
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.error
     assert sorted(path.name for path in train.parent.iterdir()) == before
+
+
+def test_a_kernel_that_is_named_without_observation_kernel_compares_words(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.conll").write_text("a X\nb Y\n\nb Y\na X\n")
+    fit = ["fit", tmp_path / "x.conll", "--no-evaluate", "-o", tmp_path / "m.zarr", "--overwrite"]
+    assert "tokens as they are" in gramline(*fit, "--kernel", "sequence-labeling").out
+    assert "spelling features" in gramline(*fit, "--kernel", "position", "--observation", "linear").out
+
+
+def test_a_file_is_cross_validated_as_it_is_fitted(
+    gramline: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.conll").write_text("ab B-X\nba O\n\nab B-X\nab I-X\n\nba O\n")
+    run = tmp_path / "run"
+    assert gramline("cv", tmp_path / "x.conll", "--folds", "2", "--inline", "-o", run).code == 0
+    (setting,) = json.loads((run / "results.json").read_text())["settings"]
+    fitted = gramline("fit", tmp_path / "x.conll", "--no-evaluate", "-o", tmp_path / "m.zarr", "--json").json
+    assert setting["kernel"] == fitted["kernel"]
+    assert (setting["learner"], setting["params"]) == (
+        "hidden-markov-perceptron",
+        {"rounds": 20, "dual": True, "constraints": "iob2"},
+    )

@@ -100,7 +100,7 @@ def test_a_corpus_gets_a_column(gramline: Any, model: Path, tmp_path: Path) -> N
 
 def test_a_raw_file_is_evaluated(gramline: Any, model: Path, tmp_path: Path) -> None:
     raw = tmp_path / "test.txt"
-    raw.write_text("Ann B\nran O\n\nthey O\nsaw B\n")
+    raw.write_text("Ann B\nran O\n\nEve B\nran B\n")
     scores = gramline("evaluate", model, raw, "--json").json
     assert (scores["structures"], scores["accuracy"]) == (2, 0.75)
     assert gramline("predict", model, raw, "-o", tmp_path / "p.conll").code == 0
@@ -146,9 +146,9 @@ def from_stdin(gramline: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_blocks_of_columns_come_back(from_stdin: Any, model: Path) -> None:
-    answer = from_stdin("\nAnn B\nran O\n\n\nthey O\nsaw O", model)
+    answer = from_stdin("\nAnn B\nran O\n\n\nEve O\nran O", model)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out == "Ann B B\nran O O\n\nthey O O\nsaw O O\n\n"
+    assert answer.out == "Ann B B\nran O O\n\nEve O B\nran O O\n\n"
     assert from_stdin("Ann\tB\r\n", model).out == "Ann\tB\tB\n\n"
     assert from_stdin("", model).out == ""
     assert (
