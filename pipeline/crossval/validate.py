@@ -138,6 +138,16 @@ def cross_validate(
     `gram` is the Gram over all structures (a corpus for learners on explicit features); `labels` has one list per
     structure. `folds` is a number (in order, or shuffled with `seed`), `Folds`, or held-out structure numbers per
     fold. `settings` are parameters to change, one dictionary each, or a dictionary of lists for every combination.
+
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.learners import DenseGram, LabelingPerceptron
+    >>> from gramline.pipeline import Corpus, cross_validate
+    >>> words = [["the", "cat"], ["a", "dog"], ["the", "dog", "sat"], ["a", "cat", "sat"]]
+    >>> labels = [["D", "N"], ["D", "N"], ["D", "N", "V"], ["D", "N", "V"]]
+    >>> gram = DenseGram.of(SequenceLabeling(c=0.5), Corpus.from_sequences(words))
+    >>> scores = cross_validate(LabelingPerceptron(), gram, labels, [[0, 2], [1, 3]], {"rounds": [1, 5]})
+    >>> scores.table("accuracy").shape, scores.settings[scores.best("accuracy")]
+    ((2, 2), {'rounds': 1})
     """
     _check_source(learner, gram)
     gold = label_lists(labels, gram.lengths if isinstance(gram, Corpus) else gram.layout.rows.lengths)

@@ -52,6 +52,15 @@ class Model:
 
     New structures are raw sentences (lists of words, of rows of columns, or of features, as in training) or a corpus;
     `recipe`, how the training corpus was made, describes the first and refuses a corpus that was made otherwise.
+
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.learners import DenseGram, LabelingPerceptron
+    >>> from gramline.pipeline import Corpus, Model
+    >>> corpus = Corpus.from_sequences([["the", "cat"], ["a", "cat", "sat"]], [["D", "N"], ["D", "N", "V"]])
+    >>> kernel = SequenceLabeling(c=0.5)
+    >>> learner = LabelingPerceptron(rounds=3).fit(DenseGram.of(kernel, corpus), corpus.labels)
+    >>> Model.of(learner, corpus, kernel).predict(Corpus.from_sequences([["the", "cat", "sat"]]))
+    [['D', 'N', 'V']]
     """
 
     learner: Learner

@@ -53,6 +53,15 @@ class Ranker:
 
     With a forest, `support` holds no structure but the vocabulary; otherwise it holds the training structures that the
     learner's sums name.
+
+    >>> from gramline.kernels import SubsetTree
+    >>> from gramline.learners import DenseGram, RankingPerceptron
+    >>> from gramline.pipeline import Corpus, Ranker
+    >>> parses = Corpus.from_parses([["S", ["A", "x"]], ["S", ["B", "y"]]])
+    >>> learner = RankingPerceptron(passes=3).fit(DenseGram.of(SubsetTree(), parses), [[0, 1]])  # the right one first
+    >>> ranker = Ranker.of(learner, parses, SubsetTree())
+    >>> ranker.choose(Corpus.from_parses([["S", ["B", "y"]], ["S", ["A", "x"]]]), [[0, 1]])
+    [1]
     """
 
     learner: RankingPerceptron
@@ -186,7 +195,22 @@ def _forest_from(
 
 
 def fit_ranker(learner: RankingPerceptron, gram: Any, candidates: Sequence[Corpus]) -> Ranker:
-    """Train on a stored Gram matrix over the candidates of one corpus, or of those appended after it as well."""
+    """Train on a stored Gram matrix over the candidates of one corpus, or of those appended after it as well.
+
+    A corpus says in its columns `group` and `score` which candidates belong together, and how good each is.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from gramline.kernels import SubsetTree
+    >>> from gramline.learners import RankingPerceptron
+    >>> from gramline.pipeline import Corpus, build_gram, fit_ranker
+    >>> parses = Corpus.from_parses([["S", ["A", "x"]], ["S", ["B", "y"]]])
+    >>> parses = parses.with_column("group", [0, 0]).with_column("score", [1.0, 0.0])
+    >>> with TemporaryDirectory() as folder:
+    ...     gram = build_gram(SubsetTree(), parses, f"{folder}/parses.gram.zarr")
+    ...     ranker = fit_ranker(RankingPerceptron(passes=3), gram, [parses])
+    >>> ranker.choose(parses, [[0, 1]])
+    [0]
+    """
     rows: Packed = gram.row_corpus
     begin = 0
     groups: list[list[int]] = []
