@@ -51,16 +51,6 @@ def test_parameters_are_described_in_their_annotations_alone(name: str) -> None:
     assert "Parameters" not in inspect.cleandoc(str(kind.__doc__)).splitlines()
 
 
-@pytest.mark.parametrize("name", [*EVERYTHING, *LEARNERS])
-def test_parameters_are_described_in_their_annotations_alone(name: str) -> None:
-    kind = find(name, Record) if name in EVERYTHING else find_learner(name)
-    assert "Parameters" not in inspect.cleandoc(str(kind.__doc__)).splitlines()
-
-
-def test_the_names_without_an_example_are_public() -> None:
-    assert set(public_names()) >= WITHOUT_EXAMPLE
-
-
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_examples_give_what_they_print(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # an example may write files
