@@ -12,6 +12,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
@@ -34,13 +35,16 @@ class ExperimentRecord:
     title: str
     command: str
     seconds: float
-    machine: Mapping[str, str]  # cores, processor and versions of programs
+    machine: Mapping[str, str]  # date and load (not in runs of version 0.1), cores, processor, versions of programs
     tables: tuple[ResultTable, ...]
     skipped: str | None = None  # why there are no tables
 
     @property
     def machine_line(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.machine.items())
+        """How long it took, when, on what, and what else the machine had to do."""
+        when = [] if "date" in self.machine else ["while the machine had other work to do"]
+        told = [*when, *(f"{name} {value}" for name, value in self.machine.items())]
+        return f"Took {self.seconds:,.0f} s; {', '.join(told)}."
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -73,6 +77,11 @@ def this_machine() -> dict[str, str]:
     return machine
 
 
+def load() -> float:
+    """Processes that ran or waited for a core, on average over the last minute."""
+    return os.getloadavg()[0]
+
+
 def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
     """Run an experiment. Missing files are an error when it was asked for by name (`strict`), else it is skipped."""
     missing = experiment.missing(folder)
@@ -82,7 +91,7 @@ def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, 
     if missing and not strict:
         where = "the folder that --data names" if folder is None else str(folder)
         skipped = f"Skipped: put {' and '.join(missing)} into {where} to run it."
-    begin = perf_counter()
+    begin, before = perf_counter(), load()
     tables: tuple[ResultTable, ...] = ()
     try:
         tables = tuple(experiment.run(run)) if skipped is None else ()
@@ -92,7 +101,8 @@ def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, 
         skipped = f"Skipped: {error}."
     seconds = perf_counter() - begin
     command = command_line(experiment.name, run)
-    return ExperimentRecord(experiment.name, experiment.title, command, seconds, this_machine(), tables, skipped)
+    when = {"date": date.today().isoformat(), "load": f"{before:.1f} before and {load():.1f} at the end"}
+    return ExperimentRecord(experiment.name, experiment.title, command, seconds, when | this_machine(), tables, skipped)
 
 
 def save_record(record: ExperimentRecord, folder: Path) -> list[Path]:

@@ -54,7 +54,7 @@ def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -
         if not 1 <= int(number) <= len(tables):
             raise InputError(f"the page asks for table {number} of {name}, which has {len(tables)}")
         table = tables[int(number) - 1]
-        return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{end}"
+        return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{by_name[name].machine_line}\n\n{end}"
 
     return MARKED.sub(replaced, before)
 

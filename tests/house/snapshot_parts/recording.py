@@ -29,7 +29,7 @@ CHANGING = [
     (r"\.html \([\d.,]+ [kM]?B\)", ".html (SIZE)"),
     (r"tiles by milliseconds per tile .*? To repeat this", "TILES To repeat this"),
     (r"Versions program version .*", "VERSIONS"),
-    (r"cores \d+(?:, [\w-]+ [\w.]*\w)+", "MACHINE"),
+    (r"date [\d-]+, load [\d.]+ before and [\d.]+ at the end, cores \d+(?:, [\w-]+ [\w.]*\w)+", "MACHINE"),
     (r"(exact s paths s (?:[\d.]+ ){7})[\d.]+ [\d.]+", r"\1TIME TIME"),
 ]
 
