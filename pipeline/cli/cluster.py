@@ -10,12 +10,15 @@ from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.job_file.options import certificate_options
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_folded, say_json, say_pairs
+from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.cluster.check import Access, Finding, check_cluster
 from gramline.pipeline.cluster.places import serve
 from gramline.pipeline.cluster.settings import load_settings
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 from gramline.pipeline.storage.object_store import refuse_secrets
+
+NOT_STARTED = "the cluster had not started yet, and nothing of it is left"
 
 
 @click.command()
@@ -72,7 +75,8 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
         say_pairs({"scheduler": address, "workers": f"{n_workers} of {n_wanted}"})
         say("Ctrl-C ends it")
 
-    serve(loaded, wait=wait, insecure_plain_text=insecure_plain_text, address_file=address_file, report=report)
+    with when_stopped(NOT_STARTED):
+        serve(loaded, wait=wait, insecure_plain_text=insecure_plain_text, address_file=address_file, report=report)
 
 
 @click.command()

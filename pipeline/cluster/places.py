@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shlex import quote
-from types import FrameType
 from typing import Any
 
 import dask.config
 from distributed import LocalCluster, Security, SSHCluster
 
 from gramline.pipeline.cluster.settings import NEVER, ClusterSettings, Local, Slurm, Ssh
+from gramline.pipeline.cluster.stopping import finished_first, nothing_left_behind, signals_as_interrupts
 from gramline.pipeline.errors import ClusterError, InputError, first_line
 from gramline.pipeline.executors.connect import quiet, start_cause, use_worker_settings
 from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
@@ -50,9 +49,18 @@ def opened(settings: ClusterSettings, *, insecure_plain_text: bool = False) -> I
     if settings.tls is not None:
         _check_certificates(settings)
     _configure(settings)
+    with ExitStack() as stack:
+        stack.enter_context(nothing_left_behind())
+        with finished_first():
+            cluster = _start(settings)
+            stack.callback(cluster.close)
+        yield cluster
+
+
+def _start(settings: ClusterSettings) -> Any:
     opener = {Local: _local, Ssh: _ssh, Slurm: _slurm}[type(settings.place)]
     try:
-        cluster = opener(settings)
+        return opener(settings)
     except ImportError as error:
         raise InputError(f"this place needs the package {error.name}", advice="install gramline[cluster]") from error
     except Exception as error:
@@ -61,10 +69,6 @@ def opened(settings: ClusterSettings, *, insecure_plain_text: bool = False) -> I
             raise
         why = first_line(start_cause(error))
         raise ClusterError(f"the cluster did not start: {why}", advice="check the settings file") from error
-    try:
-        yield cluster
-    finally:
-        cluster.close()
 
 
 def is_alive(cluster: Any) -> bool:
@@ -201,16 +205,17 @@ def serve(
 ) -> None:
     """Keep the cluster until SIGINT, SIGTERM or SIGHUP; ClusterError when its scheduler ends before.
 
-    `report` is called once, when all workers came or `wait` seconds are over; a queue may take longer than that.
+    `report` is called once, when all workers came or `wait` seconds are over; a queue may take longer than that. A
+    signal before it is raised (KeyboardInterrupt), one after it is the cluster's regular end.
     """
     quiet()
     with signals_as_interrupts(), opened(settings, insecure_plain_text=insecure_plain_text) as cluster:
         address, wanted = str(cluster.scheduler_address), n_wanted(settings)
         with _announced(address_file, address):
+            deadline = time.monotonic() + wait
+            while len(cluster.scheduler_info["workers"]) < wanted and time.monotonic() < deadline:
+                time.sleep(0.1)
             try:
-                deadline = time.monotonic() + wait
-                while len(cluster.scheduler_info["workers"]) < wanted and time.monotonic() < deadline:
-                    time.sleep(0.1)
                 report(address, len(cluster.scheduler_info["workers"]), wanted)
                 while is_alive(cluster):
                     time.sleep(LOOK_EVERY)
@@ -240,28 +245,9 @@ def _announced(path: str | None, address: str) -> Iterator[None]:
         yield
         return
     target = Path(path)
-    write_whole(target, f"{address}\n")
     try:
+        write_whole(target, f"{address}\n")
         yield
     finally:
         with suppress(OSError):
             target.unlink()
-
-
-@contextmanager
-def signals_as_interrupts() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, so that the cluster is closed in good order."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        # Once is enough; only an impatient Ctrl-C may cut the closing short.
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in ends}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
