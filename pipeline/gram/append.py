@@ -19,6 +19,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.build import choose_executor, compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
+from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
@@ -89,7 +90,15 @@ def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
         return store
     ready = kernel.prepare(packed, like=before)
     layout = BlockLayout.of(kernel.row_lengths(ready), store.layout.rows.block_rows)
+    _require_room(store, layout)
     return store.appended(replace(store.spec, rows=(*store.spec.rows, fingerprint)), ready, layout)
+
+
+def _require_room(store: TileStore, layout: BlockLayout) -> None:
+    """Refuse structures whose tiles are more than the disk has left, before anything of them is written."""
+    n_new = store.grown_layout(layout).n_tiles - len(store.present())
+    if store.compression == "none":  # how small compressed tiles become is known when they are written
+        Room.at(store.url, n_new * store.tiles.tile_bytes).require("free some space, or append fewer structures")
 
 
 def _refuse_unknown_labels(store: TileStore, before: Packed, corpus: Packable | Packed) -> None:
@@ -113,7 +122,7 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
         raise StoreError(f"{store.url} is a Gram matrix between two corpora", advice=advice)
     if counts_labels(kernel):
         raise StoreError(
-            f"the kernel of {store.url} has an EmpiricalPrior: new training labels would change every finished tile",
+            f"the kernel of {store.url} has an empirical prior: new training labels would change every finished tile",
             advice="rebuild the whole corpus",
         )
 

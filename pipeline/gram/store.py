@@ -98,14 +98,17 @@ class TileStore:
             about = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
             return writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
 
+    def grown_layout(self, layout: BlockLayout) -> GramLayout:
+        """That of the symmetric matrix with one more segment of rows."""
+        return GramLayout.symmetric(_joined([*(part.layout for part in self._rows), layout]))
+
     def appended(self, spec: GramSpec, rows: Packed, layout: BlockLayout) -> TileStore:
         """The store with one more segment of rows; visible once the attributes, written last, are there."""
         number = len(self._rows)
         with storage_errors(self.url):
             group = open_group(self.url)
             segment = write_blocks(group, f"rows/{number}", rows, layout, since=self.row_vocabulary)
-            whole = _joined([*(part.layout for part in self._rows), layout])
-            self.tiles.resize(tiled_shape(GramLayout.symmetric(whole)))
+            self.tiles.resize(tiled_shape(self.grown_layout(layout)))
             segments = self._attributes["segments"]
             changed = {"spec": spec.to_dict(), "segments": segments | {"rows": [*segments["rows"], segment]}}
             with segment_named(self.url, group, segment["folder"]):

@@ -119,7 +119,7 @@ def test_what_cannot_be_appended_is_refused(tmp_path: Path) -> None:
     build_gram(KERNEL, OLD, tmp_path / "a.zarr", block_rows=10)
     strange = Corpus.from_sequences([["a"], ["b", "a"]], [[None], ["Z", "O"]])
     refusals: list[tuple[str, Corpus | Packed, type[Exception], str]] = [
-        ("prior", NEW, StoreError, "has an EmpiricalPrior: new training labels would change every finished tile"),
+        ("prior", NEW, StoreError, "has an empirical prior: new training labels would change every finished tile"),
         ("cross", NEW, StoreError, "only a symmetric one can be appended to"),
         ("a", Corpus.from_sequences([["a"] * 11]), LayoutError, "structure 0 has 11 rows, more than a block of 10"),
         ("a", Corpus.from_sequences([["z"]], [["O"]]).packed(), StoreError, "another vocabulary or other labels"),

@@ -94,7 +94,10 @@ def test_builds_and_appends_are_refused_before_a_tile_is_written(
     with pytest.raises(NoRoomError):
         build_gram(KERNEL, corpus(), tmp_path / "b.zarr", block_rows=10)
     assert not (tmp_path / "b.zarr").exists()
-    with pytest.raises(NoRoomError):
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "a.zarr").rglob("*") if path.name != "append.lock"}
+    with pytest.raises(NoRoomError, match="append fewer structures"):
         append_gram(tmp_path / "a.zarr", corpus(seed=2))
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "a.zarr").rglob("*") if path.name != "append.lock"}
+    assert after == before  # not even the structures
     monkeypatch.undo()
     assert append_gram(tmp_path / "a.zarr", corpus(seed=2)).status().is_complete
