@@ -97,7 +97,7 @@ def chunk_starts(starts: Offsets, width: int | None = None) -> Offsets:
 class Kernel(Record):
     """A positive semidefinite similarity between structures or between their positions."""
 
-    what: ClassVar[str] = "a kernel such as SequenceLabeling()"
+    what: ClassVar[str] = "a kernel such as sequence-labeling"
     packed_kind: ClassVar[str]  # the `kind` of packed corpus it reads
     per_position: ClassVar[bool]  # True: a row per position; False: a row per structure
 
@@ -113,7 +113,8 @@ class Kernel(Record):
     def require_kind(self, kind: str) -> None:
         """Refuse a corpus of another kind of structure."""
         if kind != self.packed_kind:
-            raise PackingError(f"{type(self).__name__} compares {self.packed_kind}, but the corpus holds {kind}")
+            problem = f"{type(self).__name__} compares {self.packed_kind}, but the corpus holds {kind}"
+            raise PackingError(problem, owner=type(self))
 
     def check_prepared(self, packed: Packed) -> None:
         """Refuse a stored corpus of another kind; a kernel with an alphabet of its own also checks the codes."""

@@ -7,6 +7,7 @@ sentence. Nothing reads a message to find out what happened.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from difflib import get_close_matches
 from typing import Any, Self, TypedDict, Unpack
 
@@ -20,6 +21,7 @@ class Where(TypedDict, total=False):
     key: str | None  # of that table, or the parameter of a constructor
     structure: int | None
     position: int | None
+    owner: type | None  # the kernel or learner that refuses; the problem begins with the name of this class
 
 
 class LocatedError(Exception):
@@ -31,6 +33,7 @@ class LocatedError(Exception):
     key: str | None = None
     structure: int | None = None
     position: int | None = None
+    owner: type | None = None
 
     def __init__(self, problem: str = "", *, advice: str = "", **where: Unpack[Where]) -> None:
         super().__init__(problem)
@@ -60,6 +63,15 @@ class LocatedError(Exception):
 
     def __str__(self) -> str:
         return f"{self.place}{self.problem}" + (f"; {self.advice}" if self.advice else "")
+
+    def on_command_line(self) -> str:
+        """The sentence with the name that commands and job files have for the class: `polynomial: degree must ...`."""
+        if self.owner is None:
+            return str(self)
+        said, rest = copy(self), self.problem.removeprefix(self.owner.__name__)
+        name = getattr(self.owner, "name", self.owner.__name__)
+        said.problem = f"{name}: {rest[1:]}" if rest.startswith(".") else f"{name}{rest}"
+        return str(said)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """All fields: a worker process sends its errors."""

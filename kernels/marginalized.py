@@ -106,7 +106,8 @@ class PositionLabeling(Kernel):
             raise PackingError(
                 f"{type(self).__name__}.label_kernel compares {len(self.label_kernel)} labels, but the corpus has "
                 f"{packed.n_labels}",
-                advice="give a row and a column per label (in Python they can be fixed with labels=)",
+                advice="give a row and a column per label, or fix the labels of the corpus",
+                owner=type(self),
             )
         return replace(packed, codes=self.observation.encode(packed), prior=self.prior.resolve(packed, like))
 
@@ -169,14 +170,14 @@ class PositionLabeling(Kernel):
 
         Tries pair by pair: a strip does not say which of its pairs overflows.
         """
-        advice = f"lower {self.growing()}, normalize the observation kernel (normalized=True) or use shorter structures"
+        advice = f"lower {self.growing()}, normalize the observation kernel or use shorter structures"
         if dtype == np.float32:
             advice += ", or store the tiles as float64"
         pairs = list(product(range(*strip), range(len(cols))))
         overflowing = pairs[0]
         if len(pairs) > 1:
             overflowing = next((pair for pair in pairs if not self._fits(rows, cols, pair, dtype)), overflowing)
-        return KernelOverflowError(type(self).__name__, *overflowing, dtype.name, advice)
+        return KernelOverflowError(type(self).__name__, *overflowing, dtype.name, advice).at(owner=type(self))
 
     def _fits(self, rows: Packed, cols: Packed, pair: tuple[int, int], dtype: np.dtype[Any]) -> bool:
         row, col = pair

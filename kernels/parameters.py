@@ -73,23 +73,23 @@ def _parameters_of(owner: type) -> dict[str, Parameter]:
 
 
 def checked(
-    owner: type, values: Mapping[str, Any], error: type[LocatedError], *, prefix: str = "", as_given: bool = False
+    owner: type, values: Mapping[str, Any], error: type[LocatedError], *, named: bool = False, as_given: bool = False
 ) -> dict[str, Any]:
     """`values` as plain ones; the first that its declaration does not allow is an `error` with its `key`.
 
-    `prefix` stands before the name in the sentence. `as_given`: the values will be used as they are.
+    `named`: the sentence begins with the name of the owner. `as_given`: the values will be used as they are.
     """
-    known = parameters_of(owner)
+    known, said = parameters_of(owner), owner if named else None
     return {
         name: None
         if value is None and known[name].may_be_none
-        else plain_value(name, known[name].kind, value, error, prefix=prefix, as_given=as_given)
+        else plain_value(name, known[name].kind, value, error, owner=said, as_given=as_given)
         for name, value in values.items()
     }
 
 
 def plain_value(
-    name: str, kind: Kind, value: Any, error: type[LocatedError], *, prefix: str = "", as_given: bool = False
+    name: str, kind: Kind, value: Any, error: type[LocatedError], *, owner: type | None = None, as_given: bool = False
 ) -> Any:
     """One value as `checked` does it, for what is no parameter of a class."""
     try:
@@ -98,24 +98,28 @@ def plain_value(
             raise Refused
     except Refused as refused:
         rest = refused.rest or f"must be {kind.words}, got {_shown(value)}"
-        raise error(f"{prefix}{name} {rest}", advice=refused.advice, key=name) from None
+        what = name if owner is None else f"{owner.__name__}.{name}"
+        raise error(f"{what} {rest}", advice=refused.advice, key=name, owner=owner) from None
     return plain
 
 
 def refuse_unknown(
-    names: Iterable[str], known: Collection[str], error: type[LocatedError], what: str = "there is no"
+    names: Iterable[str], known: Collection[str], error: type[LocatedError], owner: type | None = None
 ) -> None:
     """An error for the first name that is not known, with the one that was probably meant."""
+    what = "there is no" if owner is None else f"{owner.__name__} has no parameter"
     for name in names:
         if name not in known:
-            raise error(f"{what} {name!r}", advice=did_you_mean(name, known), key=name)
+            advice = did_you_mean(name, known) if known else "it has none"
+            raise error(f"{what} {name!r}", advice=advice, key=name, owner=owner)
 
 
-def require_all(owner: type, names: Collection[str], error: type[LocatedError], *, prefix: str = "") -> None:
+def require_all(owner: type, names: Collection[str], error: type[LocatedError], *, named: bool = False) -> None:
     """An error for the first parameter without a default that is not among `names`."""
     for parameter in parameters_of(owner).values():
         if parameter.default is REQUIRED and parameter.name not in names:
-            raise error(f"{prefix}{parameter.name} is missing", key=parameter.name)
+            what = f"{owner.__name__}.{parameter.name}" if named else parameter.name
+            raise error(f"{what} is missing", key=parameter.name, owner=owner if named else None)
 
 
 def _declared(hint: Any) -> tuple[Kind, bool, str]:
@@ -156,7 +160,7 @@ class Record:
     def __post_init__(self) -> None:
         """Every value checked as its field declares it, and kept as a plain one."""
         kind = type(self)
-        for key, value in checked(kind, self.get_params(), KernelParameterError, prefix=f"{kind.__name__}.").items():
+        for key, value in checked(kind, self.get_params(), KernelParameterError, named=True).items():
             object.__setattr__(self, key, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
@@ -176,8 +180,8 @@ class Record:
     def from_params(cls, params: Mapping[str, Any]) -> Self:
         """The record with these parameters; one that is unknown or missing is an error with its `key`."""
         known = parameters_of(cls)
-        refuse_unknown(params, known, KernelParameterError, f"{cls.__name__} has no parameter")
-        require_all(cls, params, KernelParameterError, prefix=f"{cls.__name__}.")
+        refuse_unknown(params, known, KernelParameterError, cls)
+        require_all(cls, params, KernelParameterError, named=True)
         return cls(**params)
 
 

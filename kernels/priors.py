@@ -19,7 +19,7 @@ DISTRIBUTION_ADVICE = "give values between 0 and 1 that sum to 1"
 class Prior(Record):
     """A distribution over the labels at every position."""
 
-    what: ClassVar[str] = "a prior such as UniformPrior()"
+    what: ClassVar[str] = "a prior such as uniform"
 
     @abstractmethod
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
@@ -68,7 +68,8 @@ class TabulatedPrior(Prior):
         if table is None:
             raise PackingError(
                 "TabulatedPrior reads a prior table, but the corpus carries none",
-                advice='make the corpus with one (prior= in Python, "prior" in JSON lines), or use another prior',
+                advice='make the corpus with one (a "prior" row per position), or use another prior',
+                owner=type(self),
             )
         if table.shape != (packed.n_positions, packed.n_labels):
             raise PackingError(
@@ -108,7 +109,8 @@ class EmpiricalPrior(Prior):
         n_symbols = 1 + max(int(np.max(part.symbols, initial=-1)) for part in (packed, training))
         labeled = training.labels != MISSING
         if not labeled.any():
-            raise PackingError("EmpiricalPrior counts training labels, but no position of the training corpus has one")
+            problem = "EmpiricalPrior counts training labels, but no position of the training corpus has one"
+            raise PackingError(problem, owner=type(self))
         cells = training.symbols[labeled].astype(np.int64) * n_labels + training.labels[labeled]
         counts = np.bincount(cells, minlength=n_symbols * n_labels).reshape(n_symbols, n_labels).astype(np.float64)
         table = (counts + self.smoothing) / (counts.sum(axis=1, keepdims=True) + self.smoothing * n_labels)

@@ -53,7 +53,7 @@ class Estimator:
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments in place; outer__inner reaches into nested objects."""
         kind, (own, nested) = type(self).__name__, _by_level(params)
-        refuse_unknown([*own, *nested], self._parameters(), LearnerParameterError, f"{kind} has no parameter")
+        refuse_unknown([*own, *nested], self._parameters(), LearnerParameterError, type(self))
         for key, value in own.items():
             setattr(self, key, value)
         for key, inner in nested.items():
@@ -118,7 +118,7 @@ class Learner(Estimator):
 
     name: ClassVar[str]  # its key in the catalogue
     summary: ClassVar[str]  # half a sentence for docs/reference.md
-    what: ClassVar[str] = "a learner such as LabelingPerceptron()"
+    what: ClassVar[str] = "a learner such as labeling-perceptron"
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
     round_measure: ClassVar[str] = ""  # what fit(..., progress=) is told after every round; empty: it takes none
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
@@ -179,7 +179,7 @@ class Learner(Estimator):
     def from_state(cls, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `to_state`."""
         known = cls._parameters()
-        refuse_unknown(attributes["params"], known, LearnerParameterError, f"{cls.__name__} has no parameter")
+        refuse_unknown(attributes["params"], known, LearnerParameterError, cls)
         learner = cls(**{key: _tuples(value) for key, value in attributes["params"].items()})
         for key, value in attributes["fitted"].items():
             # JSON has no tuples; label names are one everywhere.

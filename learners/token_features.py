@@ -121,7 +121,7 @@ def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> M
     if unlabeled == "error":
         raise LabelError(
             "there is no label, but chains learn from whole label paths",
-            advice="remove such structures, or pass unlabeled='drop' to leave them out of the training",
+            advice="remove such structures, or set unlabeled to drop, which leaves them out of the training",
             structure=int(owners[0]),
             position=int(missing[0] - starts[owners[0]]),
         )

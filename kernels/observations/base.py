@@ -39,7 +39,7 @@ AlwaysNormalized = Annotated[bool, NormalizedAlready(), "changes nothing: it is 
 class ObservationKernel(Record):
     """k_x(x, x') between two observations; `normalized` divides by sqrt(k_x(x, x) k_x(x', x')), 0 where that is 0."""
 
-    what: ClassVar[str] = "an observation kernel such as Identity()"
+    what: ClassVar[str] = "an observation kernel such as identity"
 
     normalized: bool
 

@@ -92,16 +92,18 @@ class Substitution(ObservationKernel):
         for key, value in (("symbols", self.symbols), ("matrix", self.matrix)):
             if value is None:
                 advice = f"give symbols and matrix, or a built-in table: {', '.join(get_args(AminoAcidTable))}"
-                raise KernelParameterError(f"Substitution.{key} is missing", advice=advice, key=key)
+                raise KernelParameterError(f"Substitution.{key} is missing", advice=advice, key=key, owner=type(self))
         if self.sharpness != SHARPNESS:
             advice = "give a table, or leave it out"
-            raise KernelParameterError("Substitution.sharpness is that of a table", advice=advice, key="sharpness")
+            problem = "Substitution.sharpness is that of a table"
+            raise KernelParameterError(problem, advice=advice, key="sharpness", owner=type(self))
         symbols, array = self.alphabet(), np.array(self.matrix)
         if len(symbols) != len(array):
             raise KernelParameterError(
                 f"Substitution.matrix has {len(array)} rows for {len(symbols)} symbols",
                 advice="give one row per symbol",
                 key="matrix",
+                owner=type(self),
             )
         if not np.array_equal(array, array.T):
             i, j = (int(index) for index in np.argwhere(array != array.T)[0])
@@ -110,13 +112,14 @@ class Substitution(ObservationKernel):
                 f"{array[i, j]:g}, but back it is {array[j, i]:g}",
                 advice="use their mean",
                 key="matrix",
+                owner=type(self),
             )
 
     def _refuse_beside_table(self) -> None:
         for key, value in (("symbols", self.symbols), ("matrix", self.matrix)):
             if value is not None:
                 problem = f"Substitution.{key} is given beside the table {self.table!r}, which has its own"
-                raise KernelParameterError(problem, advice="leave one of them out", key=key)
+                raise KernelParameterError(problem, advice="leave one of them out", key=key, owner=type(self))
 
     @cached_property
     def scores(self) -> Floats:
@@ -161,7 +164,7 @@ class Substitution(ObservationKernel):
                 f"Substitution has no row for the symbol {packed.vocabulary.symbols[packed.symbols[position]]!r}",
                 advice="replace it in the corpus" if self.table else "add it to symbols and matrix, or replace it",
                 **place(packed.starts, position),
-            )
+            ).at(owner=type(self))
         return encoded
 
     def strips(self, rows: Packed, cols: Packed) -> GatheredStrips:

@@ -39,7 +39,7 @@ class Sum(ObservationKernel):
         alphabets = {part.alphabet() for part in (self.first, self.second)} - {None}
         if len(alphabets) > 1:
             raise KernelParameterError(
-                "Sum.second has other symbols than Sum.first",
+                "the two observation kernels of a sum have different symbols",
                 advice="give both matrices the same symbols in the same order",
                 key="second",
             )

@@ -92,7 +92,7 @@ class SubsetTree(Kernel):
     @property
     def advice(self) -> str:
         """What to change when values grow too large."""
-        return "lower decay or set max_depth" + ("" if self.normalized else ", or use normalized=True")
+        return "lower decay or set max_depth" + ("" if self.normalized else ", or normalize it")
 
     def strips(self, packed: Packed, index: ProductionIndex) -> Iterator[tuple[slice, Matches]]:
         """C between all trees of `packed` and an index, for runs of trees whose cells fit STRIP_CELLS."""

@@ -230,10 +230,11 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     def _check_form(self, evidence: Evidence) -> None:
         if is_operator(evidence) != self.dual:
-            wanted, given = ("a Gram", "a corpus") if self.dual else ("a corpus", "a Gram")
+            wanted, given = ("a Gram matrix", "a corpus") if self.dual else ("a corpus", "a Gram matrix")
+            form, other = ("dual", "false") if self.dual else ("primal", "true")
             raise LearnerError(
-                f"HiddenMarkovPerceptron(dual={self.dual}) reads {wanted}, but was given {given}; "
-                f"use dual={not self.dual} for {given}"
+                f"the {form} hidden Markov perceptron reads {wanted}, but was given {given}",
+                advice=f"set dual to {other} for {given}",
             )
 
 

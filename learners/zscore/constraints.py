@@ -28,9 +28,9 @@ class SearchOutcome(Outcome):
     """How the search for violated paths ended."""
 
     SEPARATED = "separated", "nothing to do"
-    NOT_SEPARABLE = "not separable", "give features that tell them apart, or use constraints='none'"
-    MAX_ROUNDS = "max_rounds", "raise max_rounds, lower the margin, or use constraints='none'"
-    STAGNATED = "stagnated", "rounding is in the way; lower the margin, raise the ridge, or use constraints='none'"
+    NOT_SEPARABLE = "not separable", "give features that tell them apart, or set constraints to none"
+    MAX_ROUNDS = "max_rounds", "raise max_rounds, lower the margin, or set constraints to none"
+    STAGNATED = "stagnated", "rounding is in the way; lower the margin, raise the ridge, or set constraints to none"
 
 
 @dataclass(frozen=True, eq=False)

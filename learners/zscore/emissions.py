@@ -116,7 +116,7 @@ def _is_dense(solver: Solver, size: int, limit: float) -> bool:
     if solver == "direct" and size > DENSE_LIMIT:
         raise LearnerParameterError(
             f"a direct solve would need a dense {size} x {size} matrix",
-            advice="use solver='cg' or solver='auto'",
+            advice="set solver to cg or auto",
             key="solver",
         )
     return solver == "direct" or (solver == "auto" and size <= limit)

@@ -236,7 +236,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         if self.preconditioner == "nystrom" and (len(self._ridges()) > 1 or self.ridge == "auto"):
             raise LearnerParameterError(
                 "the Nystrom preconditioner belongs to one ridge",
-                advice="give a number, or use preconditioner='wide' for several",
+                advice="give a number, or set preconditioner to wide for several",
                 key="preconditioner",
             )
 

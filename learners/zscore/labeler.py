@@ -200,14 +200,14 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         super().check_parameters()
         if self.moments == "dynamic" and self.solver == "cg":
             raise LearnerParameterError(
-                "moments='dynamic' forms the covariance", advice="use solver='direct' or 'auto'", key="solver"
+                "dynamic moments form the covariance", advice="set solver to direct or auto", key="solver"
             )
         if self.constraints == "iterative" and self.ridge == 0:
-            raise LearnerParameterError("constraints='iterative' needs a ridge above 0", advice="try 1e-6", key="ridge")
+            raise LearnerParameterError("iterative constraints need a ridge above 0", advice="try 1e-6", key="ridge")
         if self.constraints == "iterative" and (self.loss != "none" or self.moments != "closed"):
             raise LearnerParameterError(
-                f"constraints='iterative' goes with loss='none' and moments='closed', got loss={self.loss!r} and "
-                f"moments={self.moments!r}",
+                "iterative constraints go with the loss none and closed moments, got the loss "
+                f"{self.loss} and {self.moments} moments",
                 key="constraints",
             )
 
@@ -237,10 +237,10 @@ class ZScoreLabeler(ChainLabeler, CorpusLearner):
         is_dynamic = self.moments == "dynamic"
         is_direct = is_dynamic or self.solver == "direct" or (self.solver == "auto" and ridges.min() == 0)
         if is_direct and len(ridges) > DENSE_UNKNOWNS:
-            route = "moments='dynamic'" if is_dynamic else "a direct solve"
+            route = "dynamic moments" if is_dynamic else "a direct solve"
             raise LearnerParameterError(
                 f"{route} would form a covariance of {len(ridges)} x {len(ridges)}",
-                advice="use moments='closed', exact too" if is_dynamic else "use a ridge above 0 and solver='cg'",
+                advice="set moments to closed, exact too" if is_dynamic else "set a ridge above 0 and solver to cg",
                 key="moments" if is_dynamic else "solver",
             )
         moments: PathMoments | SampledMoments

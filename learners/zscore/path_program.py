@@ -36,8 +36,8 @@ class ScoreSystem:
         n_distinct = len(compressed.row_sizes)
         if n_distinct > LARGEST:
             raise LearnerParameterError(
-                f"constraints='iterative' is for at most {LARGEST} distinct training positions, got {n_distinct}",
-                advice="use fewer structures or constraints='none'",
+                f"iterative constraints are for at most {LARGEST} distinct training positions, got {n_distinct}",
+                advice="use fewer structures or set constraints to none",
                 key="constraints",
             )
         self.compressed, self.statistics, self.transition_ridge = compressed, statistics, transition_ridge

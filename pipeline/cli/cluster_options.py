@@ -63,7 +63,8 @@ def executor_from(job: JobFile) -> Iterator[Executor]:
                 stack.enter_context(client)
         except ClusterError as error:
             # Nothing has begun: an address where nobody answers is wrong input, not a job that failed.
-            raise InputError(error.problem, advice=error.advice) from error
+            advice = error.advice if cluster.scheduler else "give it fewer --workers, or compute --inline"
+            raise InputError(error.problem, advice=advice) from error
         yield DaskExecutor(client, insecure_plain_text=insecure)
 
 

@@ -35,7 +35,7 @@ def listed(structure: Any, index: int, what: str) -> Sequence[Any]:
         problem = f"{what} must be a list, got the string {structure!r}"
         advice = "give each its own entry"
         if what == "tokens":
-            advice = "split it into words, or give letters=True to read every letter as a token"
+            advice = "split it into words, or read every letter as a token (letters)"
         raise CorpusError(problem, advice=advice, structure=index)
     if isinstance(structure, (Mapping, Set)):
         problem = f"{what} must be a list, got a {type(structure).__name__} ({excerpt(repr(structure))})"

@@ -14,7 +14,7 @@ from gramline.pipeline.errors import InputError
 DANGER = "anybody who reaches a plain-text port of Dask runs code as you"
 WAY_OUT = (
     "use tls:// with certificates of `gramline cluster certs`, keep the cluster on 127.0.0.1, or accept the danger "
-    "with --insecure-plain-text (in Python insecure_plain_text=True)"
+    "(--insecure-plain-text)"
 )
 ENCRYPTED = ("tls", "wss")
 IN_PROCESS = ("inproc",)

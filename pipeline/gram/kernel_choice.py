@@ -49,7 +49,8 @@ def choose_kernels(description: Mapping[str, Any], corpus: Corpus) -> list[Kerne
     kernel = kernel_for({**description, REACH: None}, corpus.kind)
     if word not in SHARES or not isinstance(kernel, ReachingLabeling):
         what = f"{type(kernel).__name__}.{REACH}"
-        raise KernelParameterError(f"{what} must be a number above 0, {AUTO} or {GRID}, got {word!r}", key=REACH)
+        problem = f"{what} must be a number above 0, {AUTO} or {GRID}, got {word!r}"
+        raise KernelParameterError(problem, key=REACH, owner=type(kernel))
     # A prior that counts labels would let the labels of a corpus, those that folds hold out too, choose the reach.
     blind = type(kernel)(**kernel.get_params() | {"prior": UniformPrior()}) if counts_labels(kernel) else kernel
     sample = ReachSample(blind, corpus)

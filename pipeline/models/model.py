@@ -183,7 +183,9 @@ class Model:
     def _probabilities(self, evidence: Any) -> Matrix:
         if not isinstance(self.learner, HasProbabilities):
             raise LearnerError(
-                f"{type(self.learner).__name__} cannot tell probabilities", advice="a GaussianProcessLabeler can"
+                f"{type(self.learner).__name__} cannot tell probabilities",
+                advice="a Gaussian-process labeler can",
+                owner=type(self.learner),
             )
         return self.learner.predict_proba(evidence)
 

@@ -39,6 +39,6 @@ def no_better_than_majority(model: Model, corpus: Corpus) -> str | None:
     return (
         f"{n_right / len(pairs):.1%} of the labels of its own training structures are right, and {label!r} everywhere "
         f"would be right at {most / len(pairs):.1%}: try more features (words described by spelling, with their "
-        "neighbours), a kernel that compares features (PositionKernel(Polynomial(2, normalized=True, unit=True))), "
+        "neighbours), a kernel that compares features (position, with a polynomial observation kernel), "
         "or no kernel and no learner, which takes the recommended ones"
     )

@@ -248,7 +248,7 @@ def test_what_a_label_kernel_must_be(matrix: Any, sentence: str) -> None:
         (
             {"name": "tree-labeling", "prior": {"name": "linear"}},
             "prior",
-            "TreeLabeling.prior must be a prior such as UniformPrior(), got Linear(normalized=False)",
+            "TreeLabeling.prior must be a prior such as uniform, got Linear(normalized=False)",
         ),
     ],
 )

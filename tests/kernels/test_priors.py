@@ -40,7 +40,7 @@ def test_tabulated_is_the_table():
 
 def test_tabulated_without_a_table():
     with pytest.raises(
-        PackingError, match=r"TabulatedPrior reads a prior table, but the corpus carries none; .*prior="
+        PackingError, match=r"TabulatedPrior reads a prior table, but the corpus carries none; .*a \"prior\" row"
     ):
         TabulatedPrior().resolve(pack(words("ab")))
 

@@ -165,19 +165,19 @@ def test_values_that_no_training_could_use(name: str, key: str) -> None:
             "zscore",
             {"moments": "dynamic", "solver": "cg"},
             "solver",
-            "moments='dynamic' forms the covariance; use solver='direct' or 'auto'",
+            "dynamic moments form the covariance; set solver to direct or auto",
         ),
         (
             "zscore",
             {"constraints": "iterative", "ridge": 0},
             "ridge",
-            "constraints='iterative' needs a ridge above 0; try 1e-6",
+            "iterative constraints need a ridge above 0; try 1e-6",
         ),
         (
             "zscore",
             {"constraints": "iterative", "moments": "sampled"},
             "constraints",
-            "constraints='iterative' goes with loss='none' and moments='closed', got loss='none' and moments='sampled'",
+            "iterative constraints go with the loss none and closed moments, got the loss none and sampled moments",
         ),
         (
             "kernel-zscore",

@@ -47,13 +47,13 @@ def to_failure(error: BaseException) -> Failure | None:
         return Failure(_one_line(error.format_message()).rstrip(".") + hint, REFUSED)
 
     if isinstance(error, InputError | KernelError | LearnerError):
-        return Failure(_one_line(str(error)), REFUSED)
+        return Failure(_one_line(error.on_command_line()), REFUSED)
     if isinstance(error, OSError):
         return Failure(_system(error), REFUSED if error.errno in ADVICE else FAILED)
     if isinstance(error, RunError):
         refused = any(isinstance(cause, InputError | KernelError | LearnerError) for cause in _causes(error))
         full = any(isinstance(cause, OSError) and cause.errno in ADVICE for cause in _causes(error))
-        return Failure(_one_line(str(error)), REFUSED if refused or full else FAILED)
+        return Failure(_one_line(error.on_command_line()), REFUSED if refused or full else FAILED)
     return None
 
 

@@ -70,7 +70,7 @@ def read_conllu(
         raise CorpusError(f"a dependency file gives trees or sequences, not {kind!r}")
     if features == "token" and len(observation) > 1:
         problem = f"seeing words by {', '.join(observation)} needs a feature set"
-        raise CorpusError(problem, advice="use features='words'")
+        raise CorpusError(problem, advice="use the feature set words")
     sentences = list(_sentences(path))
     if not sentences:
         advice = "expected CoNLL-U with ten tab-separated columns"

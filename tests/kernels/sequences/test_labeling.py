@@ -262,7 +262,9 @@ class TestParameters:
         assert SequenceLabeling(label_kernel=root @ root.T).label_matrix().shape == (6, 6)
 
     def test_label_kernel_of_another_size(self):
-        with pytest.raises(PackingError, match=r"label_kernel compares 2 labels, but the corpus has 3; .* labels="):
+        with pytest.raises(
+            PackingError, match=r"label_kernel compares 2 labels, but the corpus has 3; .* fix the labels"
+        ):
             SequenceLabeling(label_kernel=np.eye(2)).gram(pack(words("ab")))
 
     def test_another_kind_of_structure(self):

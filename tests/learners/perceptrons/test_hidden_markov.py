@@ -159,11 +159,11 @@ def test_the_two_forms_are_not_mixed_up():
     gram, cross, _ = grams(8)
     train = corpus(*TRAIN)
     primal, dual = HiddenMarkovPerceptron(), HiddenMarkovPerceptron(dual=True)
-    no_gram = "(dual=False) reads a corpus, but was given a Gram; use dual=True"
+    no_gram = "reads a corpus, but was given a Gram matrix; set dual to true"
     for call, sentence in (
         (lambda: primal.fit(gram, train.labels), no_gram),
         (lambda: primal.fit(train).predict(cross), no_gram),
-        (lambda: dual.fit(train), "(dual=True) reads a Gram, but was given a corpus; use dual=False for a corpus"),
+        (lambda: dual.fit(train), "reads a Gram matrix, but was given a corpus; set dual to false for a corpus"),
         (lambda: dual.fit(gram), "the dual form learns from a Gram and labels; call fit(gram, labels)"),
         (lambda: primal.fit(train, train.labels), "a corpus carries its labels; call fit(corpus)"),
     ):

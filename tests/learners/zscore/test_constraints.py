@@ -125,7 +125,7 @@ def test_repeated_positions_are_one(monkeypatch):
     with pytest.raises(LearnerParameterError) as error:
         ZScoreLabeler(constraints="iterative", ridge=1e-3, transition_ridge=None).fit(packed)
     assert error.value.key == "constraints"
-    assert error.value.problem.endswith("is for at most 2 distinct training positions, got 3")
+    assert error.value.problem.endswith("are for at most 2 distinct training positions, got 3")
 
 
 def test_one_label():
@@ -147,7 +147,7 @@ def test_sequences_that_contradict_each_other_are_named():
     error = refusal(packed_from(rows, [1, 1, 1], np.array([0, 1, 1]), 2))
     assert (error.status, error.structures) == ("not separable", (0, 2))
     assert str(error).startswith("no weights label the training structures 0, 2 (counted from 0) right (not separable")
-    assert str(error).endswith("; give features that tell them apart, or use constraints='none'")
+    assert str(error).endswith("; give features that tell them apart, or set constraints to none")
     # one sequence of equal tokens: x y x x and x x y x have the same counts
     alone = refusal(packed_from(np.ones((4, 1)), [4], np.array([0, 1, 0, 0]), 2))
     assert (alone.status, alone.structures, alone.advice) == ("not separable", (0,), error.advice)

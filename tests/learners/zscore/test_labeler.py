@@ -88,7 +88,7 @@ def test_missing_labels_are_an_error_or_left_out():
         ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(holed)
     assert str(error.value) == (
         "structure 1, position 1: there is no label, but chains learn from whole label paths; remove such structures, "
-        "or pass unlabeled='drop' to leave them out of the training"
+        "or set unlabeled to drop, which leaves them out of the training"
     )
     kept = np.r_[0:4, 7:9]
     expected = ZScoreLabeler(ridge=1e-3, transition_ridge=None).fit(
@@ -124,10 +124,10 @@ def test_bad_input_is_refused(monkeypatch):
     with pytest.raises(LearnerParameterError) as dynamic:
         ZScoreLabeler(moments="dynamic", ridge=1e-3, transition_ridge=None).fit(large)
     assert dynamic.value.key == "moments"
-    assert dynamic.value.problem == "moments='dynamic' would form a covariance of 6004 x 6004"
+    assert dynamic.value.problem == "dynamic moments would form a covariance of 6004 x 6004"
     with pytest.raises(LearnerParameterError) as direct:
         ZScoreLabeler(moments="sampled", solver="direct", ridge=1e-3, transition_ridge=None).fit(large)
-    assert (direct.value.key, direct.value.advice) == ("solver", "use a ridge above 0 and solver='cg'")
+    assert (direct.value.key, direct.value.advice) == ("solver", "set a ridge above 0 and solver to cg")
     monkeypatch.setattr(emissions, "DENSE_LIMIT", 1)
     with pytest.raises(LearnerParameterError) as dense:
         ZScoreLabeler(solver="direct", ridge=1e-3, transition_ridge=None).fit(example([9, 8], 3, 2)[0])

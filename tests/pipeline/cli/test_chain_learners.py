@@ -80,7 +80,7 @@ def test_cross_validation(gramline: Any, corpus: Path, gram: Path, tmp_path: Pat
         ("zscore", ["transition_ridge=-0.5"], "transition_ridge must be a number of at least 0"),
         ("zscore", ["loss=hinge"], "loss must be one of none, hamming"),
         ("zscore", ["moments=sampled", "n_paths=1"], "n_paths must be a whole number of at least 2"),
-        ("zscore", ["constraints=iterative", "loss=hamming"], "constraints='iterative' goes with loss='none'"),
+        ("zscore", ["constraints=iterative", "loss=hamming"], "iterative constraints go with the loss none"),
         ("kernel-zscore", ["ridge=-1"], "ridge must be a number above 0, a list of them, or auto, got -1"),
         ("kernel-zscore", ["ridge=0"], "ridge must be a number above 0"),
         ("hidden-markov-perceptron", ["rounds=0"], "rounds must be a whole number of at least 1"),

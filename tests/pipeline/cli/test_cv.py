@@ -284,7 +284,7 @@ def test_a_reach_of_the_corpus_and_a_grid_of_them(gramline: Any, corpus: Path, t
     answer = gramline("cv", tmp_path / "job.toml", "--kernel", "position", "--reach", "auto")
     assert (answer.code, answer.error) == (
         2,
-        "PositionKernel has no parameter 'reach'; known are observation, prior, label_kernel, c",
+        "position has no parameter 'reach'; known are observation, prior, label_kernel, c",
     )
 
 
@@ -333,19 +333,19 @@ def test_columns_are_read_with_the_features_of_the_job(gramline: Any, tmp_path: 
         ("block_rows = 5", 'dtype = "float16"', "job.toml:20 [gram]: dtype must be one of float64, float32, got"),
         ("block_rows = 5", "compression = 1", "job.toml:20 [gram]: compression must be one of none, lz4, zstd, got 1"),
         ("inline = true", "inline = 1", "job.toml:23 [cluster]: inline must be true or false, got 1"),
-        ("c = [0.5, 0.9]", "d = [0.5, 0.9]", "job.toml:6 [kernel]: SequenceLabeling has no parameter 'd'"),
+        ("c = [0.5, 0.9]", "d = [0.5, 0.9]", "job.toml:6 [kernel]: sequence-labeling has no parameter 'd'"),
         ("c = [0.5, 0.9]", "c = [0.5, -1]", "job.toml:6 [kernel]: "),
         ("c = [0.5, 0.9]", "c = []", "job.toml:6 [kernel]: c is an empty list"),
         ("c = [0.5, 0.9]", 'name = "sequence-labelling"', "did you mean 'sequence-labeling'?"),
-        ("rounds = [1, 3]", "round = [1, 3]", "job.toml:9 [learner]: LabelingPerceptron has no parameter 'round'"),
+        ("rounds = [1, 3]", "round = [1, 3]", "job.toml:9 [learner]: labeling-perceptron has no parameter 'round'"),
         (
             "rounds = [1, 3]",
             "rounds = [1, 0]",
             "job.toml:9 [learner]: rounds must be a whole number of at least 1",
         ),
         ("rounds = [1, 3]", "average = 'no'", "job.toml:9 [learner]: average must be true or false, got 'no'"),
-        ("rounds = [1, 3]", "average = true\nronds = 3", "job.toml:10 [learner]: LabelingPerceptron has no parameter"),
-        ("c = [0.5, 0.9]", "observation = 'polynomial:degree=0'", "job.toml:6 [kernel]: Polynomial.degree must be"),
+        ("rounds = [1, 3]", "average = true\nronds = 3", "job.toml:10 [learner]: labeling-perceptron has no parameter"),
+        ("c = [0.5, 0.9]", "observation = 'polynomial:degree=0'", "job.toml:6 [kernel]: polynomial: degree must be"),
         (
             'name = "zscore"',
             'name = "gaussian-process"\nmissing = 2',
@@ -426,8 +426,8 @@ def test_what_an_option_says_has_no_line(gramline: Any, job: Path, tmp_path: Pat
     assert gramline("cv", job, "--learner", "kernel-zscore", "--set", "width=x").error.startswith("width must be a")
     job.write_text(JOB.replace("c = [0.5, 0.9]", "gap = 2.0"))
     build = ["gram", "build", "--job", job, "-o", tmp_path / "g.zarr"]
-    assert gramline(*build).error.startswith(f"{job}:6 [kernel]: SequenceLabeling.gap must be")
-    assert gramline(*build, "--gap", "0.5", "--c", "0").error.startswith("SequenceLabeling.c must be")
+    assert gramline(*build).error.startswith(f"{job}:6 [kernel]: sequence-labeling: gap must be")
+    assert gramline(*build, "--gap", "0.5", "--c", "0").error.startswith("sequence-labeling: c must be")
     assert not (tmp_path / "g.zarr").exists()
 
 

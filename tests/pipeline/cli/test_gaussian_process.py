@@ -173,4 +173,4 @@ def test_predictions_with_the_probabilities_of_all_labels(
     assert confidence == f"{records[0]['probabilities'][0][label]:.4f}"
     answer = gramline("predict", model, corpus, "--probabilities")
     assert answer.code == 2
-    assert "LabelingPerceptron cannot tell probabilities" in answer.error
+    assert "labeling-perceptron cannot tell probabilities" in answer.error

@@ -184,10 +184,10 @@ def test_a_kernel_for_other_structures_is_refused_with_its_line(gramline: Any, c
     (tmp_path / "job.toml").write_text('[kernel]\nc = 0.5\nname = "tree-labeling"\n')
     refused = gramline("gram", "build", corpus, "--job", tmp_path / "job.toml", "-o", tmp_path / "g.zarr", "--inline")
     where = f"{tmp_path / 'job.toml'}:3 [kernel]: "
-    assert refused.error == f"{where}TreeLabeling compares trees, but the corpus holds sequences"
+    assert refused.error == f"{where}tree-labeling compares trees, but the corpus holds sequences"
     assert refused.code == 2
     by_option = gramline("gram", "build", corpus, "--kernel", "tree-labeling", "-o", tmp_path / "g.zarr", "--inline")
-    assert by_option.error == "TreeLabeling compares trees, but the corpus holds sequences"
+    assert by_option.error == "tree-labeling compares trees, but the corpus holds sequences"
 
 
 def test_a_rectangular_matrix(gramline: Any, corpus: Path, tmp_path: Path) -> None:

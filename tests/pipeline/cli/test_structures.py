@@ -105,7 +105,7 @@ def test_a_corpus_has_a_kernel_of_its_own_by_default(gramline: Any, kind: str, t
         "gram", "build", tmp_path / "c.parquet", "-o", tmp_path / "h.zarr", "--inline", "--kernel", "sequence-labeling"
     )
     assert wrong.code == 2
-    assert f"SequenceLabeling compares sequences, but the corpus holds {kind}" in wrong.error
+    assert f"sequence-labeling compares sequences, but the corpus holds {kind}" in wrong.error
 
 
 @pytest.mark.parametrize(

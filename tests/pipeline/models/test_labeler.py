@@ -182,7 +182,7 @@ def test_refusals_say_what_to_do() -> None:
         (
             lambda: labeler().fit(X, Y).predict_proba(NEW),
             LearnerError,
-            "LabelingPerceptron cannot tell probabilities; a GaussianProcessLabeler can",
+            "LabelingPerceptron cannot tell probabilities; a Gaussian-process labeler can",
         ),
     ]
     for action, kind, said in refusals:
@@ -190,7 +190,7 @@ def test_refusals_say_what_to_do() -> None:
             action()
     with pytest.raises(LearnerParameterError) as caught:
         KernelLabeler("sequence", LabelingPerceptron()).fit(X, Y)  # type: ignore[arg-type]
-    assert str(caught.value) == "kernel must be a kernel such as SequenceLabeling(), got 'sequence'"
+    assert str(caught.value) == "kernel must be a kernel such as sequence-labeling, got 'sequence'"
     with pytest.raises(LearnerParameterError) as caught:
         KernelLabeler(SequenceLabeling(), LabelingPerceptron).fit(X, Y)  # type: ignore[arg-type]
     assert caught.value.key == "learner"
