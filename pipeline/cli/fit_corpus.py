@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import describe
+from gramline.kernels.errors import KernelWarning
 from gramline.learners.estimator import Learner
 from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, merged
@@ -26,6 +28,7 @@ from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 from gramline.pipeline.gram.kernel_choice import KernelChoice
+from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, learner_of
@@ -134,9 +137,12 @@ def fit_corpus(fitting: CorpusFit) -> None:
         _say_corpus(fitting.path, corpus)
         _say_pair(learner, kernel)
     say_notes(str(note) for note in import_notes(corpus, fitting.path, training=None, like=None, key=None))
-    say_notes([*(() if choice is None else choice.notes), *dropped_notes(learner, corpus.labels)])
+    if choice is not None:
+        say_notes([*choice.notes, *kernel_notes(choice.kernel, corpus)])
+    say_notes(dropped_notes(learner, corpus.labels))
     with when_stopped("no model was written; the same command trains again"):
-        with show_progress(not fitting.as_json) as listener:
+        with show_progress(not fitting.as_json) as listener, warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelWarning)  # a matrix on disk would say the notes of its kernel again
             result = first_fit(corpus, learner, kernel, evaluates=fitting.evaluates, listener=listener)
         result.model.save(target, overwrite=fitting.overwrite)
     say_notes(result.model.learner.notes())

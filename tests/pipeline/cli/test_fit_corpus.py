@@ -10,6 +10,7 @@ import pytest
 
 from gramline.pipeline import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.crossval import first_fit
 from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.models.model import Model
 
@@ -71,6 +72,21 @@ def test_another_kernel(gramline: Any, train: Path) -> None:
     options = ("--kernel", "sequence-labeling:reach=0.5", "--observation", "linear:normalized=true", "--rounds", "2")
     result = gramline("fit", train.name, *options, "--json").json
     assert (result["kernel"]["name"], result["kernel"]["reach"]) == ("sequence-labeling", 0.5)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_kernel_of_little_use_is_noted_once(
+    gramline: Any, train: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    monkeypatch.setattr(first_fit, "fits_memory", lambda *_: in_memory)
+    options = ("--kernel", "position", "--observation", "identity", "--no-evaluate", "--json")
+    answer = gramline("fit", train.name, *options)
+    assert answer.code == 0
+    assert answer.err.count("identity compares feature sets as a whole") == 1
+    corpus = Corpus.read(train, features="spelling", window=1)
+    corpus.save("train.parquet")
+    built = gramline("gram", "build", "train.parquet", "-o", "g.zarr", "--inline", *options[:4])
+    assert answer.err.splitlines()[-1] in built.err.splitlines()  # the same words
 
 
 def test_a_learner_on_features_has_no_kernel(gramline: Any, train: Path) -> None:
