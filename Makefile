@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find kernels learners pipeline -name '*.py' -printf '%p ' 2>/dev/null)
+SOURCES := $(shell find kernels learners pipeline \( -name '*.py' -o -name '*.txt' \) -printf '%p ' 2>/dev/null)
 
 .PHONY: help demo test test-slow lint types layers snapshot reference bench chaos soak fuzz places results scale slurm clean format
 

@@ -5,7 +5,7 @@ Log-odds s_ab are no kernel: the largest eigenvalue of -s is that of the constan
     k(a, b) = exp(sharpness (s_ab - (s_aa + s_bb) / 2))
 
 is 1 between equal letters, and positive semidefinite where s is so on vectors that sum to 0 (Schoenberg), as BLOSUM is.
-What is negative in the spectrum of another table (PAM250) is cut off, and rows and columns are divided by the roots of
+What is negative in the spectrum of another table (PAM) is cut off, and rows and columns are divided by the roots of
 the diagonal, which is 1 again.
 
 A letter for several amino acids is the mean of their feature vectors, so that no letter can spoil the spectrum; a stop
@@ -27,8 +27,9 @@ MEANT = {"B": "ND", "Z": "QE", "J": "IL", "X": AMINO_ACIDS, "U": "C", "O": "K"} 
 SIGNS = "*-."  # a stop and gaps
 LETTERS = (*AMINO_ACIDS, *MEANT, *SIGNS)
 
-AminoAcidTable = Literal["blosum45", "blosum62", "pam250"]
-HALF_BITS: dict[str, float] = {"blosum45": 2 / 3, "blosum62": 1.0, "pam250": 2 / 3}  # that one unit of a table is
+AminoAcidTable = Literal["blosum45", "blosum62", "blosum80", "pam120", "pam250"]
+# That one unit of a table is.
+HALF_BITS: dict[str, float] = {"blosum45": 2 / 3, "blosum62": 1.0, "blosum80": 2 / 3, "pam120": 1.0, "pam250": 2 / 3}
 
 
 @cache

@@ -46,7 +46,7 @@ class Substitution(ObservationKernel):
     """k_x(x, x') = matrix[x][x'] for the given symbols, or that of a built-in table of amino acids.
 
     A table of log-odds s in half bits is made positive semidefinite: k_x = exp(sharpness (s_ab - (s_aa + s_bb) / 2)), 1
-    between equal letters, negative eigenvalues (PAM250 has some) set to 0. B, Z, J and X are the mean of the amino
+    between equal letters, negative eigenvalues (PAM tables have some) set to 0. B, Z, J and X are the mean of the amino
     acids they stand for, U counts as C and O as K; *, - and . are like themselves alone. Lower case counts as capitals.
 
     Matrices of your own need not be positive semidefinite; `is_positive_semidefinite` and `smallest_eigenvalue` report

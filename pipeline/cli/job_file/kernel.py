@@ -31,7 +31,8 @@ kernel_options = together(
         *("kernel.observation", "--observation"),
         metavar="NAME:...",
         help="identity, linear, polynomial:degree=2,normalized=true, gaussian:gamma=0.5, substitution:blosum62 (or "
-        "blosum45, pam250, file=matrix.json), or a sum: 'linear:normalized=true + 0.5 * polynomial:degree=3'.",
+        "blosum45, blosum80, pam120, pam250, file=matrix.json), or a sum: 'linear:normalized=true + 0.5 * "
+        "polynomial:degree=3'.",
     ),
     table_option("kernel.prior", "--prior", metavar="NAME", help="uniform, empirical:smoothing=1, tabulated."),
     table_option(

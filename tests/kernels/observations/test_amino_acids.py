@@ -28,6 +28,8 @@ TABLES = get_args(AminoAcidTable)
 KNOWN = {
     "blosum45": {"WW": 15, "CC": 12, "AA": 5, "IV": 3, "KR": 3, "FP": -3, "YF": 3, "ST": 2, "HY": 2},
     "blosum62": {"WW": 11, "CC": 9, "AA": 4, "IV": 3, "KR": 2, "WD": -4, "FP": -4, "YF": 3, "ST": 1},
+    "blosum80": {"WW": 16, "CC": 13, "AA": 7, "IV": 4, "KR": 3, "WD": -8, "FP": -6, "YF": 4, "ST": 2},
+    "pam120": {"WW": 12, "CC": 9, "AA": 3, "IV": 3, "KR": 2, "WC": -8, "FP": -5, "YF": 4, "ST": 2},
     "pam250": {"WW": 17, "CC": 12, "AA": 2, "IV": 4, "KR": 3, "WC": -8, "FP": -5, "YF": 7, "ST": 1},
 }
 
@@ -113,7 +115,7 @@ def test_the_name_is_all_that_travels():
         (
             {"table": "blosum63"},
             "table",
-            "Substitution.table must be one of blosum45, blosum62, pam250, got 'blosum63'",
+            "Substitution.table must be one of blosum45, blosum62, blosum80, pam120, pam250, got 'blosum63'",
         ),
         ({}, "symbols", "Substitution.symbols is missing; give symbols and matrix, or a built-in table: blosum45, "),
         ({"symbols": "AB"}, "matrix", "Substitution.matrix is missing; "),
