@@ -4,6 +4,9 @@ A Dask cluster that is interrupted in the middle of its start cannot be closed i
 closing it raises. So a start is finished first, if that takes no longer than `GRACE`, and closed then.
 """
 
+# Dask annotates only part of what is called here.
+# mypy: disable-error-code="no-untyped-call"
+
 from __future__ import annotations
 
 import signal
@@ -14,7 +17,7 @@ from types import FrameType
 
 from distributed import SpecCluster, Status
 
-GRACE = 5.0  # seconds that a start which was told to stop has left; a host that never answers takes minutes
+GRACE = 10.0  # seconds that a start which was told to stop has left; a host that never answers takes minutes
 CLOSING = 3.0  # seconds for closing a cluster that did not start
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -91,4 +94,7 @@ def nothing_left_behind() -> Iterator[None]:
         for child in set(active_children()) - children if unclosed else ():
             child.kill()  # workers defer SIGTERM
             child.join(CLOSING)
+        for cluster in unclosed:
+            with suppress(Exception):  # its thread gives semaphores back, unless the program ends first
+                cluster._loop_runner.stop(timeout=CLOSING)
         raise
