@@ -31,10 +31,10 @@ HELP = """Label the structures of CORPUS with MODEL, or choose one candidate of 
 
 CORPUS is a corpus, or a file in any format that `gramline corpus import` reads: the model describes its words as those
 it learned from. A file in columns comes back with one column more, the predicted label; CoNLL-U with Predicted= in
-MISC; JSON lines with the key "predicted". A corpus gives JSON lines {"id", "tokens", "labels"}. The name of the output
-or --format chooses another format. Chosen candidates are JSON lines {"id", "group", "candidate", "tree"}, candidates
-counted from 0, or brackets. With --probabilities JSON lines have one object {label: probability} per position as well,
-other formats the probability of the label.
+MISC; JSON lines with the key "predicted"; FASTA with a line of labels below the letters. A corpus gives JSON lines
+{"id", "tokens", "labels"}. The name of the output or --format chooses another format. Chosen candidates are JSON lines
+{"id", "group", "candidate", "tree"}, candidates counted from 0, or brackets. With --probabilities JSON lines have one
+object {label: probability} per position as well, other formats the probability of the label.
 
 With --stdin structures are labeled as they arrive, JSON lines or CoNLL columns with a blank line after each structure,
 until the input ends.

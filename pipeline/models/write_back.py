@@ -1,7 +1,8 @@
 """Predictions written in the format of the file they are for: what it holds stays, the predicted labels are added.
 
 CoNLL: a last column, and the confidence before it. CoNLL-U: `Predicted=` and `Confidence=` in MISC. JSON lines: the
-keys "predicted" and "probabilities". Parquet: the columns `predicted` and `confidence`.
+keys "predicted" and "probabilities". Parquet: the columns `predicted` and `confidence`. FASTA: a line of labels below
+the letters.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from gramline.pipeline.corpus.textfile import read_lines
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.predictions import PREDICTED, Predictions, in_column
 
-Layout = Literal["conll", "conllu", "jsonl", "parquet", "brackets"]
-LAYOUTS: tuple[Layout, ...] = ("conll", "conllu", "jsonl", "parquet", "brackets")
+Layout = Literal["conll", "conllu", "jsonl", "parquet", "brackets", "fasta"]
+LAYOUTS: tuple[Layout, ...] = ("conll", "conllu", "jsonl", "parquet", "brackets", "fasta")
 CONFIDENCE = "confidence"
 SUFFIXES: dict[str, Layout] = {
     **dict.fromkeys((".conll", ".txt", ".tsv"), "conll"),
     ".conllu": "conllu",
     ".parquet": "parquet",
     **dict.fromkeys((".mrg", ".ptb", ".trees"), "brackets"),
+    **dict.fromkeys((".fasta", ".fa", ".faa"), "fasta"),
 }
 
 
@@ -46,13 +48,16 @@ def layout_of_output(output: str | None, source: str) -> Layout:
         return by_name
     if output is not None and Path(output).suffix.lower() in (".jsonl", ".ndjson", ".json"):
         return "jsonl"
-    return next((layout for layout in ("conll", "conllu") if layout == source), "jsonl")
+    return next((layout for layout in ("conll", "conllu", "fasta") if layout == source), "jsonl")
 
 
 def annotated_lines(path: str, source: str, layout: Layout, predictions: Predictions, corpus: Corpus) -> Iterator[str]:
     """Lines of text in `layout`: those of the input at `path` where it has the same format, else new ones."""
     if layout == "conllu":
         return _conllu(read_lines(path) if source == "conllu" else _dependency_lines(corpus), predictions)
+    if layout == "fasta":
+        names = [line for line in read_lines(path) if line.startswith(">")] if source == "fasta" else None
+        return _fasta(names or [f">{name}" for name in predictions.ids], predictions)
     if layout != source:
         return predictions.lines(layout)
     return (
@@ -131,6 +136,20 @@ def _dependency_lines(corpus: Corpus) -> Iterator[str]:
             row[HEAD] = heads[position]
             yield "\t".join(row)
         yield ""
+
+
+def _fasta(names: list[str], predictions: Predictions) -> Iterator[str]:
+    """Three lines a structure: its name, its letters, its labels."""
+    if predictions.probabilities is not None:
+        raise InputError("FASTA has no place for probabilities", advice="write the predictions as jsonl")
+    for number, (name, letters, labels) in enumerate(zip(names, predictions.tokens, predictions.labels, strict=True)):
+        yield name
+        for row in (letters, labels):
+            long = next((letter for letter in row if letter is None or len(letter) != 1), "")
+            if long != "":
+                problem = f"{long!r} is not one letter, as FASTA has them"
+                raise InputError(problem, advice="write the predictions as jsonl", structure=number)
+            yield "".join(map(str, row))
 
 
 def _json(path: str, predictions: Predictions) -> Iterator[str]:

@@ -162,6 +162,10 @@ def test_chosen_trees_are_a_corpus_again(gramline: Any, candidates: Path) -> Non
     assert gramline("predict", ranker, candidates / "n.parquet", "-o", candidates / "c.jsonl").code == 0
     again = gramline("corpus", "import", candidates / "c.jsonl", "-o", candidates / "c.parquet", "--json").json
     assert (again["kind"], again["structures"]) == ("parses", 16)
+    shown = gramline("predict", ranker, candidates / "n.parquet", "--format", "brackets").out
+    assert gramline("predict", ranker, candidates / "n.parquet", "-o", candidates / "c.mrg").code == 0
+    assert (candidates / "c.mrg").read_text() == shown
+    assert Corpus.read(candidates / "c.mrg").table["links"] == Corpus.load(candidates / "c.parquet").table["links"]
 
 
 def test_refusals_are_one_line(gramline: Any, treebank: Path, candidates: Path) -> None:

@@ -185,3 +185,17 @@ def test_stdin_has_no_use_for_some_options(from_stdin: Any, gramline: Any, model
         assert (answer.code, answer.error) == (2, said)
     answer = gramline("predict", model)
     assert (answer.code, answer.error) == (2, "there is nothing to label; give a corpus or a file, or --stdin")
+
+
+def test_letters_come_back_with_a_line_of_labels(gramline: Any, tmp_path: Path) -> None:
+    train, new = tmp_path / "train.fasta", tmp_path / "new.fasta"
+    train.write_text(">a\nMKVM\nHHCH\n>b\nVVK\nCCH\n")
+    corpus = Corpus.read(train, label_lines=True)
+    KernelLabeler().fit(corpus).save(tmp_path / "model.zarr")
+    new.write_text(">x first one\nMV\n>y\nK\n")
+    shown = gramline("predict", tmp_path / "model.zarr", new)
+    assert (shown.code, shown.out) == (0, ">x first one\nMV\nHC\n>y\nK\nH\n")
+    words = tmp_path / "words.conll"
+    words.write_text("long\n")
+    refused = gramline("predict", tmp_path / "model.zarr", words, "--input-format", "conll", "--format", "fasta")
+    assert refused.code == 2
