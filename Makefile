@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find kernels learners pipeline \( -name '*.py' -o -name '*.txt' \) -printf '%p ' 2>/dev/null)
 
-.PHONY: help demo test test-slow lint types layers snapshot reference bench chaos soak fuzz places results scale slurm clean format
+.PHONY: help demo test test-slow lint types layers snapshot reference pages bench chaos soak fuzz places results scale slurm clean format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -58,14 +58,17 @@ snapshot: $(VENV)/.developer  ## stores, models, runs and pages of every kernel 
 	rm -rf .snapshot
 	$(BIN)/python tests/house/snapshot.py .snapshot --check tests/house/snapshot.json
 
-reference: $(VENV)/.installed  ## tables of README.md, docs/reference.md and docs/jobs.md, and the schema of job files, from the declarations
+reference: $(VENV)/.installed  ## tables of README.md, docs/reference.md and docs/jobs.md, the files of the tutorial, and the schema of job files, from the declarations
 	$(BIN)/python docs/generate.py
+
+pages: $(VENV)/.developer  ## runs the commands of README, tutorial, how-to and job files, and pastes what they print
+	$(BIN)/python docs/transcripts.py
 
 bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
 
-chaos: $(VENV)/.developer  ## real kills, stops, cuts and damage; prints the table of faults and keeps it in the README
-	RELIABILITY=README.md $(BIN)/python -m pytest -m "not soak" -s tests/chaos
+chaos: $(VENV)/.developer  ## real kills, stops, cuts and damage; prints the table of faults and keeps it in docs/reliability.md
+	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m "not soak" -s tests/chaos
 
 soak: $(VENV)/.developer  ## twenty thousand tiles through one scheduler while workers die and return
 	$(BIN)/python -m pytest -m soak -s tests/chaos/test_soak.py
@@ -85,8 +88,8 @@ SCRATCH ?= .
 results: $(VENV)/.developer  ## the papers' experiments on the data sets in DATA, written to docs/results.md (hours)
 	$(BIN)/gramline reproduce --data $(DATA) --scratch $(SCRATCH) -o docs/results --page docs/results.md
 
-scale: $(VENV)/.installed  ## a matrix larger than memory on two workers of 1 GB, in SCRATCH; written to README.md (an hour)
-	$(BIN)/gramline reproduce scale --scratch $(SCRATCH) -o docs/results --page docs/results.md --page README.md
+scale: $(VENV)/.installed  ## a matrix larger than memory on two workers of 1 GB, in SCRATCH; written to docs/scale.md (an hour)
+	$(BIN)/gramline reproduce scale --scratch $(SCRATCH) -o docs/results --page docs/results.md --page docs/scale.md
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-out

@@ -1,7 +1,8 @@
 """Writes what follows from declared parameters: tables of README.md, reference.md and jobs.md, the schema of job files.
 
-Run by `make reference`; tests/house/test_reference.py fails when it was forgotten. Prose around the tables stays as it
-is: a generated part stands between `<!-- NAME -->` and `<!-- end of NAME -->`.
+Also the files of the tutorial, from the built-in grammar. Run by `make reference`; tests/house/test_reference.py fails
+when it was forgotten. Prose around the tables stays as it is: a generated part stands between `<!-- NAME -->` and
+`<!-- end of NAME -->`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from gramline.kernels.parameters import REQUIRED, Parameter, Record, parameters_
 from gramline.kernels.value_kinds import Choice, Instance
 from gramline.learners.catalogue import LEARNERS, find_learner
 from gramline.pipeline.cli.job_file.tables import TABLES
+from gramline.pipeline.corpus.saleslog import OUTSIDE, derive
 from gramline.pipeline.gram.kernel_choice import REACH, SHARES
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "pipeline" / "cli" / "job_file" / "job.schema.json"
 TABLE_START = '{"type": "object"'  # in the schema, which has one line per table
 DEFAULT_LEARNER = "labeling-perceptron"
+TUTORIAL = {"train.conll": (60, 1), "new.conll": (40, 2)}  # sentences and seed
 
 
 def main() -> None:
@@ -47,6 +50,7 @@ def generated() -> dict[Path, str]:
         },
     }
     files = {ROOT / name: filled(ROOT / name, texts) for name, texts in parts.items()}
+    files |= {ROOT / "docs" / "tutorial" / name: conll(*which) for name, which in TUTORIAL.items()}
     return files | {SCHEMA: json.dumps(job_schema()).replace(TABLE_START, "\n" + TABLE_START) + "\n"}
 
 
@@ -57,6 +61,18 @@ def filled(path: Path, texts: dict[str, str]) -> str:
         text, n_found = re.subn(f"{start}.*?{end}", lambda _, new=start + part + end: new, text, flags=re.DOTALL)  # type: ignore[misc]
         assert n_found == 1, f"{path} has no part {name}"
     return text
+
+
+def conll(n: int, seed: int) -> str:
+    """Sentences of the sales log: word, part of speech and IOB2 label, which says what is named but not its state."""
+    lines = []
+    for sentence in (derive(seed, index) for index in range(n)):
+        slots = ["", *(label.partition(".")[0] for label in sentence.labels)]
+        for word, tag, before, slot in zip(sentence.words, sentence.tags, slots[:-1], slots[1:], strict=True):
+            label = slot if slot == OUTSIDE else f"{'I' if slot == before else 'B'}-{slot}"
+            lines.append(f"{word} {tag} {label}\n")
+        lines.append("\n")
+    return "".join(lines)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

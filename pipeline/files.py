@@ -1,9 +1,8 @@
-"""Files of this machine: asked for, written whole or not at all, locked, and what to do when the system refuses."""
+"""This machine: files written whole or not at all, locks, what to do when the system refuses; how many cores there are."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -29,6 +28,13 @@ ADVICE = {
     errno.EISDIR: "give the path of a file",
     errno.EFBIG: "allow larger files, or use smaller blocks",
 }
+
+
+def available_cores() -> int:
+    """Cores that this process may use; where the system does not say (macOS, Windows), all there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -64,6 +70,8 @@ class FileLock:
     @classmethod
     def acquire(cls, path: Path, *, shared: bool = False, wait: bool = True) -> FileLock | None:
         """None where the folder of `path` is gone, or somebody else has the lock and nobody shall `wait`."""
+        import fcntl  # not on Windows, where everything but locks is to be imported all the same
+
         how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
         while True:
             try:

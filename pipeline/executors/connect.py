@@ -20,6 +20,7 @@ from distributed.comm.addressing import parse_host_port
 from gramline.pipeline.errors import ClusterError, InputError, first_line
 from gramline.pipeline.executors.addresses import refuse_exposed
 from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
+from gramline.pipeline.files import available_cores
 
 GREETING_BYTES = 1 << 20  # more than any scheduler says at first, less than any text read as a number
 GUARD = 'in a script, put what it runs below `if __name__ == "__main__":`'
@@ -92,7 +93,7 @@ def connect(
     if getattr(current_process(), "_inheriting", False):  # what multiprocessing itself looks at
         raise ClusterError("a worker has imported the script that starts it", advice=GUARD)
     use_worker_settings()
-    n_workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
+    n_workers = workers or max(1, available_cores() // threads)
     try:
         return TidyClient(
             n_workers=n_workers,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
+from gramline.pipeline.files import available_cores
 
 PROGRAMS = ("numpy", "scipy", "numba", "zarr", "dask", "python-crfsuite")
 
@@ -69,7 +69,7 @@ def command_line(name: str, run: Run) -> str:
 
 def this_machine() -> dict[str, str]:
     """Cores, processor and the versions that decide numbers."""
-    cores = len(os.sched_getaffinity(0))
+    cores = available_cores()
     machine = {"cores": str(cores), "processor": platform.machine(), "python": platform.python_version()}
     for program in PROGRAMS:
         with suppress(PackageNotFoundError):

@@ -6,7 +6,6 @@ Every size runs in processes of its own, so that each peak of memory belongs to 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
 from gramline.pipeline.experiments.scale_size import CHECKED_TILES, FOLDS, KERNEL, ROUNDS, SizeResult, SizeSettings
+from gramline.pipeline.files import available_cores
 from gramline.pipeline.reporting.charts import Axis, Plane, named_lines
 
 LARGEST = 100_000
@@ -93,7 +93,7 @@ def _table(results: Sequence[SizeResult], remark: str) -> ResultTable:
         rows[f"tiles read: {stage}"] = [size.tile_reads[stage] for size in results]
     rows["iterations of the Z-score"] = [size.iterations for size in results]
     rows["accuracy over the folds"] = [size.accuracy for size in results]
-    cores = len(os.sched_getaffinity(0))
+    cores = available_cores()
     return ResultTable(
         f"A matrix larger than memory, {cores} cores, 2 workers of 1 GB",
         ("measure", *(f"{size.n_positions:,}" for size in results)),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -213,6 +212,8 @@ def peak_bytes() -> int:
         for line in STATUS.read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):
                 return 1024 * int(line.split()[1])
+    import resource  # not on Windows
+
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return used if sys.platform == "darwin" else 1024 * used
 

@@ -11,17 +11,17 @@ import pytest
 from chaos.reliability import Ledger
 from chaos.undisturbed import Calm
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
 def ledger() -> Iterator[Ledger]:
-    """Printed at the end; RELIABILITY=README.md, as `make chaos` has it, also keeps the table there."""
+    """Printed at the end; RELIABILITY=docs/reliability.md, as `make chaos` has it, also keeps the table there."""
     found = Ledger()
     yield found
     if found.rows and os.environ.get("RELIABILITY"):
         sys.stdout.write(f"\n\n{found.table()}\n")
-        found.write(README.parent / os.environ["RELIABILITY"])
+        found.write(ROOT / os.environ["RELIABILITY"])
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The table of faults: what was done, how often, what it cost. `make chaos` prints it, and keeps it in the README."""
+"""The table of faults: what was done, how often, what it cost. `make chaos` writes docs/reliability.md."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_the_schema_is_shipped(generate: Any) -> None:
 
 
 SOUND = [
-    *re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL),
+    *re.findall(r"```toml[^\n]*\n(.*?)```", GUIDE, flags=re.DOTALL),
     "",
     "[kernel]\nc = 0.5",
     "[[kernel]]\nname = 'subset-tree'\ndecay = [0.5, 1]\n[[kernel]]\nname = 'tagging'",

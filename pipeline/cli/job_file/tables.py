@@ -5,7 +5,6 @@ The keys of [kernel] and [learner] are the parameters of kernels and learners.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +21,7 @@ from gramline.pipeline.choices import (
     UnusualLetters,
 )
 from gramline.pipeline.crossval.fold_settings import FoldCount, FoldSettings
+from gramline.pipeline.files import available_cores
 from gramline.pipeline.gram.plan import tile_limit
 from gramline.pipeline.settings_file import ByteSize, FilePath, Located
 
@@ -113,7 +113,7 @@ class ClusterTable:
     @property
     def n_threads(self) -> int:
         """Of all workers on a machine like this one."""
-        return self.threads * (self.workers or len(os.sched_getaffinity(0)))
+        return self.threads * (self.workers or available_cores())
 
     @property
     def limit_bytes(self) -> int | None:

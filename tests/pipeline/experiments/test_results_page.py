@@ -37,14 +37,14 @@ def test_every_saved_run_is_of_an_experiment_and_in_full() -> None:
         assert "--quick" not in record.command
 
 
-@pytest.mark.parametrize(("page", "folder"), [("docs/results.md", "results"), ("README.md", "docs/results")])
+@pytest.mark.parametrize(("page", "folder"), [("docs/results.md", "results"), ("docs/scale.md", "results")])
 def test_pages_are_what_the_runs_say(page: str, folder: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     assert page_text(text, RECORDS, folder) == text
 
 
-def test_the_readme_shows_the_scale_run() -> None:
-    marked = [match.group(2) for match in MARKED.finditer((ROOT / "README.md").read_text("utf-8"))]
+def test_the_page_on_scale_shows_the_scale_run() -> None:
+    marked = [match.group(2) for match in MARKED.finditer((ROOT / "docs" / "scale.md").read_text("utf-8"))]
     assert marked == ["scale"]
 
 

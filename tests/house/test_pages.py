@@ -1,0 +1,166 @@
+"""The pages do what they say: every command runs and prints what stands below it; every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "docs" / "transcripts.py"
+MARKDOWN = sorted(
+    path.relative_to(ROOT)
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+)
+FENCED = re.compile(r"^```.*?^```$", flags=re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def load(path: Path) -> Any:
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look for their module
+    spec.loader.exec_module(module)
+    return module
+
+
+transcripts = load(SCRIPT)
+
+
+@pytest.mark.parametrize("page", transcripts.PAGES)
+def test_commands_print_what_the_page_says(page: str, tmp_path: Path) -> None:
+    """Otherwise: look at the difference, then make pages."""
+    command = [sys.executable, str(SCRIPT), "--check", page]
+    job = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert job.returncode == 0, job.stderr
+
+
+@pytest.mark.parametrize("page", transcripts.PAGES)
+def test_no_output_is_empty_and_none_is_wider_than_a_terminal(page: str) -> None:
+    outputs = [
+        block.text
+        for block in transcripts.blocks_of((ROOT / page).read_text("utf-8"))
+        if block.language == "text" and block.file_name is None
+    ]
+    assert outputs
+    assert all(output.strip() for output in outputs)
+    assert [line for output in outputs for line in output.splitlines() if len(line) > transcripts.WIDTH] == []
+
+
+SAME = [
+    ("took 1.2 s", "took 15 s"),
+    ("about 3 min 10 s left", "12 s left"),
+    ("33.6 MB: a.zarr", "1.2 GB: a.zarr"),
+    ("until 2026-12-18 05:02 UTC", "until 2027-01-02 11:00 UTC"),
+    (" a   0.9912 \n ─────", " a 0.9911\n ───────"),
+]
+DIFFERENT = [
+    ("accuracy 0.99", "accuracy 0.91"),
+    ("3 tiles computed", "4 tiles computed"),
+    ("60 structures", "60 sentences"),
+    ("0.5 0.6", "0.5"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), SAME)
+def test_times_sizes_and_widths_are_not_compared(before: str, after: str) -> None:
+    assert transcripts.same(before, after)
+
+
+@pytest.mark.parametrize(("before", "after"), DIFFERENT)
+def test_everything_else_is(before: str, after: str) -> None:
+    assert not transcripts.same(before, after)
+
+
+BAD = {
+    "a command fails": "```sh\ngramline corpus show nothing.parquet\n```\n",
+    "a command that should fail does not": "```sh exit=2\ngramline --version\n```\n",
+    "Python fails": "```python\nraise ValueError\n```\n",
+    "other output": "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+    "output of nothing": "```python\nprint(1)\n```\n\nwords\n\n```text\n1\n```\n",
+}
+
+
+@pytest.mark.parametrize("page", BAD.values(), ids=list(BAD))
+def test_a_page_that_is_wrong_is_noticed(page: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(page, "utf-8")
+    assert transcripts.main(["--check", str(tmp_path / "page.md")]) == 1
+
+
+def test_output_is_pasted_and_cut(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nfor n in range(9):\n    print(n)\n```\n\n```text first=2 last=1\n```\n\n"
+        "```toml a.toml\nb = 1\n```\n\n```sh\ncat a.toml\npwd\n```\n\n```text\n```\n",
+        "utf-8",
+    )
+    assert transcripts.main([str(page)]) == 0
+    outputs = [block.text for block in transcripts.blocks_of(page.read_text("utf-8")) if block.language == "text"]
+    assert outputs == ["0\n1\n...\n8\n", "b = 1\n.\n"]
+
+
+def test_make_does_what_the_transcripts_run_for_it() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for command, done in transcripts.MADE_BY_MAKE.items():
+        target = command.removeprefix("make ")
+        assert re.search(rf"^{target}: \$\(VENV\)/\.installed .*\n\t\$\(BIN\)/{done}\n\n", makefile, flags=re.MULTILINE)
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of the headings of a page, as GitHub makes them: small letters and hyphens, numbered if twice."""
+    names: dict[str, int] = {}
+    for heading in re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text("utf-8")), flags=re.MULTILINE):
+        name = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        names[name] = names.get(name, 0) + 1
+    return {f"{name}-{k}" if k else name for name, times in names.items() for k in range(times)}
+
+
+def links() -> list[tuple[Path, str]]:
+    found = []
+    for page in MARKDOWN:
+        text = re.sub(r"`[^`\n]*`", "", FENCED.sub("", (ROOT / page).read_text("utf-8")))
+        found += [
+            (page, link) for link in LINK.findall(text) if not link.startswith(("http://", "https://", "mailto:"))
+        ]
+    return found
+
+
+def test_every_link_leads_somewhere() -> None:
+    broken = []
+    for page, link in links():
+        name, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / name if name else ROOT / page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(f"{page}: {link}")
+    assert len(links()) > 60
+    assert broken == []
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached, waiting = set(), [Path("README.md")]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page not in MARKDOWN:
+            continue
+        reached.add(page)
+        inside = [((ROOT / page).parent / link.partition("#")[0]).resolve() for where, link in links() if where == page]
+        waiting += [path.relative_to(ROOT) for path in inside if path.is_relative_to(ROOT)]
+    assert set(MARKDOWN) - reached == set()
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)
+def test_pictures_suit_light_and_dark_and_are_shown(picture: Path) -> None:
+    text = picture.read_text("utf-8")
+    assert "prefers-color-scheme: dark" in text
+    assert "<title" in text
+    assert any(picture.name in (ROOT / page).read_text("utf-8") for page in MARKDOWN)
