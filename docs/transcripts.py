@@ -1,8 +1,8 @@
 """Runs the commands of the pages, and pastes below them what they print.
 
 `make pages` rewrites the pages; tests/house/test_pages.py runs the same commands and fails when one of them fails or
-prints something else. All blocks of a page run in the order in which they stand, in one folder per page that has nothing
-but the files of docs/tutorial, under that name:
+prints something else. All blocks of a page run in the order in which they stand, in one folder per page that has only
+the files of docs/tutorial, under that name:
 
     ```sh            commands; every line has to end with exit code 0, or all of them with another: ```sh exit=2
     ```python        Python; all blocks of a page are one program

@@ -1,4 +1,4 @@
-"""This machine: files written whole or not at all, locks, what to do when the system refuses; how many cores there are."""
+"""This machine: files written whole or not at all, locks, what to do when the system refuses, how many cores it has."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_everything_is_of_one_cluster_and_one_image() -> None:
     name = CLUSTER["metadata"]["name"]
     assert of_kind("DaskAutoscaler")["spec"]["cluster"] == name
     assert CLUSTER["spec"]["scheduler"]["service"]["selector"]["dask.org/cluster-name"] == name
-    assert {container(part)["image"] for part in PODS} == {"gramline:0.1.0"}
+    assert {container(part)["image"] for part in PODS} == {"gramline:0.2.0"}
     assert {manifest["metadata"].get("namespace", "gramline") for manifest in manifests()} == {"gramline"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("kernels", "learners", "pipeline")
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 SMALL_JOB = """
 import sys, tempfile
@@ -43,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy, so that no build folder of the work tree leaks into it."""
     source = tmp_path_factory.mktemp("source") / "gramline"
     source.mkdir()
-    for name in (*PACKAGES, "pyproject.toml", "README.md"):
+    for name in (*PACKAGES, "pyproject.toml", "README.md", "LICENSE"):
         path = ROOT / name
         if path.is_dir():
             shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -62,6 +64,33 @@ def test_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.*") if path.suffix in endings]
     modules = {f"gramline/{path.relative_to(ROOT)}" for path in sources}
     assert names == modules | {f"gramline/{package}/py.typed" for package in PACKAGES}
+
+
+def test_the_licence_is_in_the_wheel(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith("/licenses/LICENSE"))
+    assert archive.read(name) == (ROOT / "LICENSE").read_bytes()
+    (described,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    described_as = HeaderParser().parsestr(archive.read(described).decode())
+    assert described_as["License-Expression"] == "Apache-2.0"
+    assert described_as.get_all("Project-URL") is None  # left out rather than invented
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    texts = {name: (ROOT / name).read_text("utf-8") for name in ("CITATION.cff", "CHANGELOG.md")}
+    assert f"\nversion: {VERSION}\n" in texts["CITATION.cff"]
+    assert re.findall(r"^## \[([0-9.]+)\]", texts["CHANGELOG.md"], flags=re.MULTILINE)[0] == VERSION
+    tagged = [
+        path for path in (ROOT / "deploy").rglob("*") if path.suffix in {".yaml", ".md"} or path.stem == "Containerfile"
+    ]
+    tags = {tag for path in tagged for tag in re.findall(r"gramline:(\d[\w.]*\d)", path.read_text("utf-8"))}
+    assert tags == {VERSION}
+
+
+def test_every_extra_is_explained() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "installation.md").read_text("utf-8").partition("## Extras")[2].partition("##")[0]
+    assert [name for name in extras if f"`{name}`" not in page] == []
 
 
 def test_every_dependency_says_why_it_is_there() -> None:
@@ -105,7 +134,7 @@ def assert_wheel_works(environment: Path, folder: Path) -> None:
     assert job.stdout.strip() == "[['D', 'N', 'V']]"
     command = [str(environment / "bin" / "gramline"), "--version"]
     version = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=True)
-    assert "0.1.0" in version.stdout
+    assert version.stdout.strip() == f"gramline {VERSION}"
 
 
 def test_wheel_runs_a_small_job_beside_its_dependencies_alone(wheel: Path, tmp_path: Path) -> None:

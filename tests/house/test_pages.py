@@ -113,6 +113,28 @@ def test_make_does_what_the_transcripts_run_for_it() -> None:
         assert re.search(rf"^{target}: \$\(VENV\)/\.installed .*\n\t\$\(BIN\)/{done}\n\n", makefile, flags=re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    "target",
+    sorted(
+        {
+            target
+            for page in MARKDOWN
+            for target in re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE)
+        }
+    ),
+)
+def test_the_make_targets_are_there(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
+
+
+def test_commits_are_checked_by_what_make_test_runs_first() -> None:
+    hooks = re.findall(
+        r"^ +entry: make (\w+)$", (ROOT / ".pre-commit-config.yaml").read_text("utf-8"), flags=re.MULTILINE
+    )
+    (first,) = re.findall(r"^test: (.*?)  ##", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
+    assert hooks == first.split()
+
+
 # --- links ------------------------------------------------------------------------------------------------------------
 
 

@@ -32,11 +32,6 @@ def test_the_names_it_lists_are_public() -> None:
     assert {name for name in names if not hasattr(kernels, name) and not hasattr(learners, name)} == set()
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"`make ([a-z-]+)`", README))))
-def test_the_make_targets_are_there(target: str) -> None:
-    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
-
-
 def test_nothing_that_is_imported_needs_linux(tmp_path: Path) -> None:
     """Every module is imported where modules that only Unix has, and functions that only Linux has, are gone."""
     names = [
