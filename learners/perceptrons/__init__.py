@@ -1,1 +1,1 @@
-"""Perceptrons over a Gram matrix: of positions, of label chains, of ranked candidates."""
+"""Perceptrons over a Gram matrix: of positions, chains, ranked candidates. docs/lazy-training.md: what they read."""

@@ -1,1 +1,1 @@
-"""Folds, jobs and runs: many settings on the same matrix. docs/crossval.md says what flows through it."""
+"""Folds, jobs and runs: many settings on the same matrix, as docs/one-pass-cross-validation.md explains."""

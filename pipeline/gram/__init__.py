@@ -1,1 +1,1 @@
-"""One Gram matrix: its spec, plan, tiles, and the operator over them. docs/gram.md says what flows through it."""
+"""One Gram matrix: its spec, plan, tiles, and the operator over them. docs/how-a-tile-is-made.md has the whole way."""

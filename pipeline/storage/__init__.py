@@ -1,1 +1,1 @@
-"""Arrays on disk and in object stores; the only place that imports zarr. docs/storage.md says what it promises."""
+"""Arrays on disk and in object stores; the only place that imports zarr. docs/what-done-means.md has its promises."""

@@ -34,11 +34,15 @@ def load(path: Path) -> Any:
 transcripts = load(SCRIPT)
 
 
+def run_script(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: what is printed there is all its own."""
+    return subprocess.run([sys.executable, str(SCRIPT), *arguments], cwd=folder, capture_output=True, text=True)
+
+
 @pytest.mark.parametrize("page", transcripts.PAGES)
 def test_commands_print_what_the_page_says(page: str, tmp_path: Path) -> None:
     """Otherwise: look at the difference, then make pages."""
-    command = [sys.executable, str(SCRIPT), "--check", page]
-    job = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    job = run_script("--check", page, folder=tmp_path)
     assert job.returncode == 0, job.stderr
 
 
@@ -91,7 +95,8 @@ BAD = {
 @pytest.mark.parametrize("page", BAD.values(), ids=list(BAD))
 def test_a_page_that_is_wrong_is_noticed(page: str, tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(page, "utf-8")
-    assert transcripts.main(["--check", str(tmp_path / "page.md")]) == 1
+    job = run_script("--check", str(tmp_path / "page.md"), folder=tmp_path)
+    assert (job.returncode, "page.md" in job.stderr) == (1, True)
 
 
 def test_output_is_pasted_and_cut(tmp_path: Path) -> None:
@@ -101,9 +106,17 @@ def test_output_is_pasted_and_cut(tmp_path: Path) -> None:
         "```toml a.toml\nb = 1\n```\n\n```sh\ncat a.toml\npwd\n```\n\n```text\n```\n",
         "utf-8",
     )
-    assert transcripts.main([str(page)]) == 0
+    assert run_script(str(page), folder=tmp_path).returncode == 0
     outputs = [block.text for block in transcripts.blocks_of(page.read_text("utf-8")) if block.language == "text"]
     assert outputs == ["0\n1\n...\n8\n", "b = 1\n.\n"]
+
+
+def test_the_files_of_a_run_are_those_the_guide_lists() -> None:
+    guide = (ROOT / "docs" / "jobs.md").read_text("utf-8")
+    (printed,) = [block.text for block in transcripts.blocks_of(guide) if block.language == "text"]
+    named = set(re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", guide, flags=re.MULTILINE))
+    assert named
+    assert named <= set(printed.split())
 
 
 def test_make_does_what_the_transcripts_run_for_it() -> None:
