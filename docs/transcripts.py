@@ -85,7 +85,7 @@ def played(page: Path) -> str:
     """The text of the page with the output of its commands as they print it now."""
     text = page.read_text("utf-8")
     parts, done, written = [], 0, written_line()
-    with tempfile.TemporaryDirectory(prefix="page-") as folder, in_folder(Path(folder)):
+    with scratch_folder() as folder, in_folder(folder):
         program: dict[str, Any] = {"__name__": "__main__"}
         printed, ended = "", -1
         for block in blocks_of(text):
@@ -109,6 +109,12 @@ def written_line() -> str:
     """When and where the output of a page was printed: times mean little on a machine that has other work."""
     cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     return f"*Output written by `make pages` on {date.today()}, {cores} cores, load {load:.1f} before it began.*"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="page-") as folder:
+        yield Path(folder)
 
 
 @contextmanager
