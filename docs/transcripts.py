@@ -48,6 +48,9 @@ CUT = "..."
 TIMES = re.compile(r"(about )?\b\d[\d,.]*\s?(ms|s|min|h|seconds?|minutes?)\b( \d+ s\b)?")
 DATES = re.compile(r"\b\d{4}-\d\d-\d\d( \d\d:\d\d)?")
 SIZES = re.compile(r"\b\d[\d,.]*\s?([kKMGT]i?B|bytes)\b")
+P_VALUES = re.compile(
+    r"(± \d+\.\d+)\s+[01]\.\d{3}$", flags=re.MULTILINE
+)  # of t-tests, which one label more or less moves far
 SPACES = re.compile(r"[ \t\n─]+")
 FRACTIONS = re.compile(r"(\d+\.\d+)")
 CLOSE = 0.02  # two libraries for linear algebra may disagree on a label; then a score moves a little
@@ -220,6 +223,7 @@ def same(before: str, after: str) -> bool:
 
 
 def masked(text: str) -> str:
+    text = P_VALUES.sub(r"\1 P", text)
     return SPACES.sub(" ", SIZES.sub("SIZE", TIMES.sub("TIME", DATES.sub("DATE", text)))).strip()
 
 
