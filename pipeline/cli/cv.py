@@ -71,6 +71,10 @@ Example:
 @table_option("output.metric", "--metric", help="What decides which setting is best [default: accuracy].")
 @table_option("output.dummy", "--dummy", metavar="LABEL", help="Label of positions that carry nothing [default: O].")
 @click.option("--no-dummy", is_flag=True, help="Every label counts.")
+@table_option(
+    *("output.baselines", "--baselines/--no-baselines"),
+    help="Compare with simple models on the same features and folds [default: yes, where that is quick].",
+)
 @table_option("cache.path", "--cache", metavar="FOLDER", help="Folder of Gram matrices [default: gramline-cache].")
 @click.option("--corpus", metavar="CORPUS", help="The corpus of a Gram store, for its words and groups.")
 @table_option("gram.block_rows", "--block-rows", help="Rows of a tile of new Gram matrices.")

@@ -90,6 +90,7 @@ def prepare(
         limit_bytes=file.cluster.limit_bytes,
         files=file.files,
         description={"job_file": Path(path).read_text("utf-8") if is_file else None},
+        has_baselines=file.output.baselines,
     )
     with file.locating("folds", key="group"):
         data = data.grouped_by(job.folds.group)

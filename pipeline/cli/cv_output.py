@@ -10,7 +10,7 @@ from gramline.pipeline.cli.terminal.output import count, duration, say, say_fold
 from gramline.pipeline.crossval.run import JobResult
 from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
 from gramline.pipeline.crossval.summary import by_score
-from gramline.pipeline.reporting.page import METRIC_NAMES
+from gramline.pipeline.reporting.sections import metric_name
 
 
 def say_plan(ready: Prepared, plan: Mapping[str, Any]) -> None:
@@ -81,16 +81,27 @@ def say_results(ready: Prepared, result: JobResult) -> None:
         )
     for unit in result.new_units:
         if unit.get("tile_reads"):
-            say(
+            say_folded(
+                "",
                 f"{unit['learner']}: {count(unit['problems'], 'problem')} solved with "
                 f"{count(unit['tile_reads'], 'tile read')} of {count(unit['stored_tiles'], 'stored tile')}, "
-                f"{duration(unit['seconds'])}"
+                f"{duration(unit['seconds'])}",
             )
     for store in summary["stores"]:
         computed = "" if is_old else f"{store['computed']:,} computed, " if store["computed"] else "all reused, "
         sizes = f"{count(store['tiles'], 'tile')}, {computed}{size(store['stored_bytes'])}"
         say_folded("matrix  ", f"{short_path(store['path'])} ({sizes})")
-    say_folded("results ", f"{ready.output}; look at them: gramline report {ready.output}")
+    say_folded("results ", short_path(ready.output))
+    if ready.file.output.report:
+        say_folded("report  ", short_path(f"{ready.output}/report.html"))
+    else:
+        say_folded("look    ", f"gramline report {short_path(ready.output)}")
+    say_folded("fit     ", f"gramline fit --from-run {short_path(ready.output)}")
+
+
+def _in_column(name: str, is_best: bool = False) -> str:
+    """A name that may go on below only between words and before its parameters."""
+    return ("*\u00a0" if is_best else "\u00a0\u00a0") + name.replace("(", " (", 1).replace("  (", " (")
 
 
 def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
@@ -106,15 +117,23 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
         setting = summary["settings"][number]
         is_best, p = number == summary["best"], setting["behind_best"]["p"]
         shown = "" if p is None or is_best else f"{p:.3f}"
-        rows.append((("* " if is_best else "  ") + names[number], *cells(setting["scores"]), shown))
+        rows.append((_in_column(names[number], is_best), *cells(setting["scores"]), shown))
+    known = summary["baselines"] or {"rows": [], "left_out": []}
+    for row in known["rows"]:
+        rows.append((_in_column(f"{row['name']} (baseline)"), *cells(row["scores"]), ""))
     labels = dict.fromkeys(summary["majority"]["labels"])
-    rows.append((f"  majority label ({', '.join(labels)})", *cells(summary["majority"]["scores"]), ""))
+    rows.append((_in_column(f"majority label ({', '.join(labels)})"), *cells(summary["majority"]["scores"]), ""))
     failed = names[len(summary["settings"]) :]
-    rows.extend((f"  {name}", "failed", "", "") for name in failed)
-    titles = [METRIC_NAMES.get(name, name.replace("_", " ")) for name in columns]
+    rows.extend((_in_column(name), "failed", "", "") for name in failed)
+    titles = [metric_name(name) for name in columns]
     say_table((f"setting (* best {metric})", *titles, "p"), rows)
     if any(row[-1] for row in rows):
         say(f"p: paired t-test of {metric} against the best over the folds, two-sided")
+    if known["rows"]:
+        took = ", ".join(f"{row['name']} {duration(row['seconds'])}" for row in known["rows"])
+        say_folded("", f"baselines on the same features and folds took: {took} (--no-baselines leaves them out)")
+    for row in known["left_out"]:
+        say_folded("", f"{row['name']} left out of the baselines: {row['reason']}")
     for reason in dict.fromkeys(setting["reason"] for setting in summary["failed"]):
         alike = [name for name, setting in zip(failed, summary["failed"], strict=True) if setting["reason"] == reason]
         say_folded("", f"failed: {', '.join(alike)}: {reason}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.request import urlopen
 
+from gramline.pipeline.crossval.baselines import baseline_scores
 from gramline.pipeline.crossval.folds import Folds, joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
 from gramline.pipeline.crossval.problem_task import stored
@@ -81,7 +82,15 @@ def run_job(
         summary = summarize(job, data, result, nested) | {
             "failed": [settings_of[k] | {"reason": first_line(error)} for k, error in sorted(running.failed.items())],
             "files": settings.files,
-            "stores": running.stores or _stores_before(folder),
+            "baselines": baseline_scores(
+                data,
+                outer,
+                dummy=job.dummy,
+                before=folder.results_before().get("baselines"),
+                computes=settings.has_baselines,
+                progress=progress,
+            ),
+            "stores": _stores(running),
             "units": [_without_problems(unit) for unit in units],
             "digests": {str(k): [p.digest for p in row[: len(outer)]] for k, row in enumerate(solved)},
             "notes": dict(Counter(note for row in rows for held in row for note in held.notes)),  # by problems
@@ -93,13 +102,12 @@ def run_job(
 
 
 def _units(folder: RunFolder, problems: Sequence[Problem]) -> list[dict[str, Any]]:
-    """What was trained together, in the order of the problems; those of other jobs in the same folder come last."""
+    """What was trained together, in the order of the problems; what an edited job no longer has is left out."""
     order = {problem.digest: number for number, problem in enumerate(problems)}
-
-    def first(unit: dict[str, Any]) -> int:
-        return min((order.get(digest, len(order)) for digest in unit["traces"]), default=len(order))
-
-    return sorted(folder.unit_details(), key=first)
+    units = [(order.keys() & unit["traces"].keys(), unit) for unit in folder.unit_details()]
+    return [
+        unit for mine, unit in sorted(units, key=lambda item: min(map(order.__getitem__, item[0]), default=0)) if mine
+    ]
 
 
 def _without_problems(unit: dict[str, Any]) -> dict[str, Any]:
@@ -131,6 +139,13 @@ def _answers(link: str) -> bool:
         return False
 
 
-def _stores_before(folder: RunFolder) -> list[dict[str, Any]]:
-    """The stores of an earlier session, when this one had nothing left to do."""
-    return list(folder.read_json("results.json")["stores"]) if (folder.path / "results.json").is_file() else []
+def _stores(running: Running) -> list[dict[str, Any]]:
+    """The stores of this session, then those of earlier ones whose kernels the job still has."""
+    known = {store["path"] for store in running.stores}
+    kernels = [setting["kernel"] for setting in running.job.settings()]
+    before = [
+        store | {"computed": 0}
+        for store in running.folder.results_before().get("stores", [])
+        if store["path"] not in known and store["kernel"] in kernels
+    ]
+    return [*running.stores, *before]

@@ -171,6 +171,10 @@ class RunFolder:
         self.write_parquet(self.path / "predictions.parquet", predictions_table(result, data))
         self.write_json("results.json", {"format": FORMAT, **summary})
 
+    def results_before(self) -> dict[str, Any]:
+        """The results of the last run to the end; empty where there is none."""
+        return self.read_json("results.json") if (self.path / "results.json").is_file() else {}
+
     def read_json(self, name: str) -> dict[str, Any]:
         try:
             content: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))

@@ -60,6 +60,7 @@ class JobSettings:
     limit_bytes: int | None = None  # memory of one worker thread
     files: dict[str, str] = field(default_factory=dict)  # where lists of kernels came from, see `setting_names`
     description: dict[str, Any] = field(default_factory=dict)  # what run.json says besides the job
+    has_baselines: bool = False  # whether simple models are trained on the same folds, see `baselines`
 
 
 @dataclass

@@ -82,7 +82,7 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
         settings.append(
             setting
             | {
-                "scores": _scores(result, number),
+                "scores": fold_scores(result, number),
                 "behind_best": {
                     "difference": against.difference,
                     "deviation": against.deviation,
@@ -115,7 +115,7 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
     }
 
 
-def _scores(result: CrossValidation, setting: int) -> dict[str, Any]:
+def fold_scores(result: CrossValidation, setting: int) -> dict[str, Any]:
     """Mean, deviation and values per fold of every metric."""
     return {
         metric: {
@@ -138,7 +138,7 @@ def _majority(result: CrossValidation, data: JobData, job: Job) -> dict[str, Any
     guessed = assembled([{}], result.folds, data.labels, [outcomes], dummy=job.dummy)
     best, own = (part.table(job.metric)[k].mean() for part, k in ((result, result.best(job.metric)), (guessed, 0)))
     is_beaten = bool(sign_of(job.metric) * (best - own) > 0)
-    return {"labels": labels, "scores": _scores(guessed, 0), "is_beaten": is_beaten}
+    return {"labels": labels, "scores": fold_scores(guessed, 0), "is_beaten": is_beaten}
 
 
 def majority_labels(labels: Labels, folds: Folds) -> list[str]:

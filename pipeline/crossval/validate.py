@@ -14,7 +14,7 @@ from math import nan
 from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_rel
 
 from gramline.kernels.base import Kernel
@@ -112,14 +112,20 @@ class CrossValidation:
     def compare(self, a: int, b: int, metric: str = "accuracy") -> Comparison:
         """Paired t-test over the folds: is a - b more than chance?"""
         values = self.table(metric)
-        differences = values[a] - values[b]
-        mean, deviation = float(differences.mean()), float(_deviation(differences[None])[0])
-        if len(differences) < 2:
-            return Comparison(mean, deviation, nan, nan)
-        if deviation == 0:  # the same difference on every fold: no chance in it, or no difference at all
-            return Comparison(mean, 0.0, nan if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
-        test = ttest_rel(values[a], values[b])
-        return Comparison(mean, deviation, float(test.statistic), float(test.pvalue))
+        return compare_values(values[a], values[b])
+
+
+def compare_values(a: ArrayLike, b: ArrayLike) -> Comparison:
+    """Paired t-test of values over the same folds, shape (n_folds,) each: is a - b more than chance?"""
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    differences = first - second
+    mean, deviation = float(differences.mean()), float(_deviation(differences[None])[0])
+    if len(differences) < 2:
+        return Comparison(mean, deviation, nan, nan)
+    if deviation == 0:  # the same difference on every fold: no chance in it, or no difference at all
+        return Comparison(mean, 0.0, nan if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
+    test = ttest_rel(first, second)
+    return Comparison(mean, deviation, float(test.statistic), float(test.pvalue))
 
 
 def cross_validate(

@@ -24,9 +24,9 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.defaults_sets import SOURCES, Part
 from gramline.pipeline.models.recommended import recommend
 

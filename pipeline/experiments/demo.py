@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -33,7 +33,7 @@ from gramline.pipeline.gram.plan import Plan
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.reporting.content import Report, Sentence, SettingRow
+from gramline.pipeline.reporting.content import Curve, Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import thumbnail
 from gramline.pipeline.reporting.page import page
 
@@ -183,35 +183,61 @@ def _corpus(folder: Path, name: str, n_sentences: int, seed: int, kind: str) -> 
     return corpus
 
 
+def _row(name: str, evaluation: Evaluation) -> SettingRow:
+    scores = FoldResult(0, 0, evaluation)
+    return SettingRow(name, "", {metric: [scores.metric(metric)] for metric in METRICS})
+
+
+def _without_trees(result: DemoResult) -> SettingRow:
+    return _row("same learner without the trees", result.sequences.evaluation)
+
+
+def _majority(result: DemoResult) -> SettingRow:
+    counts = result.train.label_counts()
+    frequent = max(counts, key=lambda label: counts[label])
+    guessed = [[frequent] * len(path) for path in result.test.labels]
+    return _row(f"majority label ({frequent})", evaluate(result.test.labels, guessed))
+
+
 def demo_report(result: DemoResult) -> Report:
     """The content of the demo's page."""
     trees, train, test = result.trees, result.train, result.test
     evaluation, status, learner = trees.evaluation, trees.status, repr(trees.learner)
-    scores = FoldResult(0, 0, evaluation)
     kernel = describe(trees.gram.kernel.to_dict())
-    rows = zip(test.ids, test.tokens, test.labels, trees.predicted, strict=True)
+    links = test.table.column("links").to_pylist()
+    rows = zip(test.ids, test.tokens, test.labels, trees.predicted, links, strict=True)
     return Report(
         title="gramline demo: what do the sales logs say?",
         subtitle=(
             f"{len(train):,} generated sentences to train on, {len(test):,} others to test on, "
             f"{len(train.label_names)} labels"
         ),
+        baselines=[_without_trees(result), _majority(result)],
         cards={
-            "learner": learner,
-            "accuracy": f"{evaluation.accuracy:.4f}",
             "F1": f"{evaluation.tokens.f1:.4f}",
             "Gram matrix": f"{status.shape[0]:,} x {status.shape[1]:,}",
             "tiles computed": f"{len(trees.plan.tasks):,} of {status.n_tiles:,}",
             "time": f"{sum(result.seconds.values()):.1f} s",
         },
         metric="accuracy",
-        settings=[SettingRow(learner, kernel, {name: [scores.metric(name)] for name in METRICS})],
+        settings=[replace(_row(learner, evaluation), kernel=kernel)],
         best=0,
         fold_word="test set",
-        curves={"mistakes": {learner: [float(count) for count in trees.learner.mistakes_]}},
+        commands={"Look closer": f"gramline evaluate {result.folder}/model.zarr {result.folder}/test.parquet"},
+        curves=[
+            Curve(
+                "round",
+                "share of positions with a mistake",
+                "The solid line is of the training set: the share of its positions that a round got wrong before it "
+                "learned from them. The dashed line is of the test set.",
+                {learner: [count / train.n_positions for count in trees.learner.mistakes_]},
+                evaluation.hamming_loss,
+            )
+        ],
         labels=evaluation.labels,
+        by_label=evaluation.by_label,
         confusion=evaluation.confusion,
-        sentences=[Sentence(f"sentence {name}", tokens, gold, labels) for name, tokens, gold, labels in rows],
+        sentences=[Sentence(f"sentence {name}", words, gold, own, below) for name, words, gold, own, below in rows],
         gram=thumbnail(trees.gram, kernel),
         tiles=result.tiles,
         itemsize=trees.gram.dtype.itemsize,

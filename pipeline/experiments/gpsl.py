@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.pipeline.crossval.crf import has_crf, missing_crf, named_features, named_labels, trained_tagger
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import has_crf, missing_crf, named_features, named_labels, trained_tagger
 from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
 from gramline.pipeline.reporting.charts import Axis, Plane, Point, named_lines
 from gramline.pipeline.reporting.content import BINS, calibration_error

@@ -24,11 +24,11 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.crf import crf_marginals, crf_predictions, has_crf, missing_crf
 from gramline.pipeline.crossval.folds import Folds, FoldSpec, k_fold
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
 from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import crf_marginals, crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, between_positions, choice_counts, difference
 
 FILE = "conll2002_es/esp.train.first300"

@@ -24,10 +24,10 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.crossval.folds import k_fold
 from gramline.pipeline.crossval.validate import cross_validate, grid
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.gram.build import build_gram
 
 STRUCTURES = {"h": "helix", "e": "sheet", "_": "coil"}

@@ -18,8 +18,8 @@ from gramline.learners.arrays import Codes, Floats
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.zscore.labeler import ZScoreLabeler
+from gramline.pipeline.crossval.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 
 FIGURE_SIZES = (5, 10, 20, 50, 100, 200)
 TABLE_SYMBOLS = (3, 5, 7, 9, 11)

@@ -23,11 +23,11 @@ from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import grid
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
-from gramline.pipeline.experiments.crf import crf_predictions, has_crf, missing_crf
 from gramline.pipeline.experiments.fold_trial import Method, Trial, between_positions, choice_counts
 
 FILE = "conll2002_es/esp.train.first300"

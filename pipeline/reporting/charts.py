@@ -99,33 +99,53 @@ class Plane:
         axes = []
         for value in self.up.ticks():
             _, y = self.place(self.across.ends[0], value)
-            axes += [line((LEFT, y), (right, y), GRID), _text(_number(value), LEFT - 6, y + 4, "end")]
+            axes += [line((LEFT, y), (right, y), GRID), text(_number(value), LEFT - 6, y + 4, "end")]
         for value in self.across.ticks():
             x, _ = self.place(value, self.up.ends[0])
-            axes += [line((x, bottom), (x, bottom + 4), INK), _text(_number(value), x, bottom + 17, "middle")]
+            axes += [line((x, bottom), (x, bottom + 4), INK), text(_number(value), x, bottom + 17, "middle")]
         axes.append(line((LEFT, bottom), (right, bottom), INK))
-        axes.append(_text(self.across.title, (LEFT + right) / 2, self.height - 6, "middle"))
+        axes.append(text(self.across.title, (LEFT + right) / 2, self.height - 6, "middle"))
         turned = f"translate(13 {(TOP + bottom) / 2}) rotate(-90)"
         axes.append(element("text", self.up.title, transform=turned, text_anchor="middle"))
         return picture(self.width, self.height, title, *axes, *parts)
 
 
-def curves(lines: Mapping[str, Sequence[float]], *, x_title: str, y_title: str, marked: str | None = None) -> Markup:
-    """One line per name over 1, 2, ...; the marked one is drawn thick and last. With its legend."""
+def curves(
+    lines: Mapping[str, Sequence[float]],
+    *,
+    x_title: str,
+    y_title: str,
+    marked: str | None = None,
+    level: tuple[str, float] | None = None,
+) -> Markup:
+    """One line per name over 1, 2, ...; the marked one is drawn thick and last. With its legend.
+
+    `level` is a name and a value, drawn as a dashed line across.
+    """
     finite = {name: [value for value in values if isfinite(value)] for name, values in lines.items()}
     drawn = {name: values for name, values in finite.items() if values}
-    every = [value for values in drawn.values() for value in values]
+    every = [value for values in drawn.values() for value in values] + ([] if level is None else [level[1]])
     longest = max(map(len, drawn.values()))
     plane = Plane(Axis(x_title, 1, max(2, longest), is_whole=True), Axis(y_title, min(0.0, *every), max(every)))
     colour = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(drawn)}
     parts = []
+    if level is not None:
+        ends = plane.place(plane.across.ends[0], level[1]), plane.place(plane.across.ends[1], level[1])
+        parts.append(line(*ends, DARK, 1.5, dashes="6 4"))
     for name in sorted(drawn, key=lambda name: name == marked):
         thick = 3.0 if name == marked else 1.5
         points = [plane.place(step, value) for step, value in enumerate(drawn[name], start=1)]
         parts += [_polyline(points, colour[name], thick), *(_dot(point, thick, colour[name]) for point in points)]
-    swatches = {name: element("span", class_="swatch", style=f"background:{colour[name]}") for name in drawn}
-    legend = element("div", *(element("span", swatch, name) for name, swatch in swatches.items()), class_="legend")
-    return plane.drawing(f"{y_title} over {x_title}", *parts) + legend
+    names = [element("span", _swatch(colour[name]), name) for name in drawn]
+    if level is not None:
+        names.append(element("span", _swatch(DARK, dashes="6 4"), level[0]))
+    return plane.drawing(f"{y_title} over {x_title}", *parts) + element("div", *names, class_="legend")
+
+
+def _swatch(colour: str, dashes: str | None = None) -> Markup:
+    """A short line in a legend, as it is drawn in the picture."""
+    stroke = line((1, 6), (21, 6), colour, 3 if dashes is None else 1.5, dashes)
+    return element("svg", stroke, class_="swatch", viewBox="0 0 22 12", width=22, height=12, aria_hidden="true")
 
 
 def named_lines(lines: Mapping[str, Sequence[Point]], plane: Plane, title: str) -> Markup:
@@ -139,7 +159,7 @@ def named_lines(lines: Mapping[str, Sequence[Point]], plane: Plane, title: str) 
         while any(abs(y - other) < 13 for other in heights):  # names never lie over each other
             y += 1
         heights.append(y)
-        parts.append(_text(name, x + 8, y + 4, colour=colour))
+        parts.append(text(name, x + 8, y + 4, colour=colour))
     return plane.drawing(title, *parts)
 
 
@@ -181,8 +201,8 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) and abs(value) < 1e7 else f"{value:.3g}"
 
 
-def _text(text: str, x: float, y: float, anchor: str | None = None, colour: str | None = None) -> Markup:
-    return element("text", text, x=x, y=y, text_anchor=anchor, fill=colour)
+def text(words: str, x: float, y: float, anchor: str | None = None, colour: str | None = None) -> Markup:
+    return element("text", words, x=x, y=y, text_anchor=anchor, fill=colour)
 
 
 def _polyline(points: Sequence[Point], colour: str, width: float) -> Markup:

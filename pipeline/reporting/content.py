@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.learners.metrics import Score
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.reporting.heatmap import Thumbnail
 
@@ -41,6 +42,7 @@ class Sentence:
     tokens: Sequence[str | None]
     gold: Sequence[str | None]
     predicted: Sequence[str]
+    links: Sequence[Sequence[int]] | None = None  # children of every position, of trees and graphs
 
     def positions(self) -> Iterator[tuple[str | None, str | None, str, bool]]:
         """(word, gold, predicted, is it wrong) of every position; a position without a gold label is never wrong."""
@@ -50,6 +52,35 @@ class Sentence:
     @property
     def n_wrong(self) -> int:
         return sum(is_wrong for *_, is_wrong in self.positions())
+
+    @property
+    def n_gold(self) -> int:
+        """Positions with a gold label."""
+        return sum(label is not None for label in self.gold)
+
+    @property
+    def share_wrong(self) -> float:
+        """Of the positions with a gold label; 0 where there is none."""
+        return self.n_wrong / self.n_gold if self.n_gold else 0.0
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the numbers say to do next: what stands out, and what to try."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How training went, one line per setting; `level` is the same measure on structures that were held out."""
+
+    step: str  # what is counted across: round, sweep
+    measure: str
+    described: str  # which set it is of, in a sentence
+    lines: Mapping[str, Sequence[float]]
+    level: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +117,18 @@ class Report:
 
     title: str
     subtitle: str
-    cards: Mapping[str, str]  # the numbers at the top, by name
     metric: str
     settings: Sequence[SettingRow]
     best: int
     fold_word: str = "fold"
-    curves: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)  # trace -> setting -> values
+    baselines: Sequence[SettingRow] = ()  # what a setting must beat to be worth its time
+    left_out: Sequence[str] = ()  # baselines that are not there, and why
+    advice: Sequence[Advice] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)  # what to type next, by what it does
+    cards: Mapping[str, str] = field(default_factory=dict)  # further numbers, by name
+    curves: Sequence[Curve] = ()
     labels: Sequence[str] = ()
+    by_label: Mapping[str, Score] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None  # [gold][predicted]
     sentences: Sequence[Sentence] = ()
     calibration: Calibration | None = None
@@ -101,7 +137,6 @@ class Report:
     itemsize: int = 8  # bytes of a kernel value in them
     passes: Sequence[Mapping[str, Any]] = ()  # per unit: learner, problems, tile_reads, stored_tiles, seconds
     nested: Mapping[str, Any] | None = None
-    majority: SettingRow | None = None  # what the most frequent training label would score
     failed: Sequence[FailedSetting] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

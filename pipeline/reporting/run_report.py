@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,25 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gramline.kernels.catalogue import describe
+from gramline.kernels.base import Kernel
+from gramline.kernels.catalogue import describe, from_dict
+from gramline.kernels.marginalized import ReachingLabeling
+from gramline.kernels.reach import context_share
 from gramline.learners.metrics import evaluate
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
 from gramline.pipeline.crossval.summary import sign_of
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import write_whole
-from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.reporting.advice import Facts, advice
 from gramline.pipeline.reporting.content import Calibration, FailedSetting, Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
 from gramline.pipeline.reporting.page import page
+from gramline.pipeline.reporting.run_numbers import baseline_rows, fold_values, left_out, training_curves
+from gramline.pipeline.reporting.sections import metric_name, strongest
 
 NAME = "report.html"
 
@@ -40,40 +48,50 @@ def run_report(folder: RunFolder) -> Report:
     summary = folder.read_json("results.json")
     best, metric = summary["best"], summary["metric"]
     files = summary.get("files", {})  # runs of earlier versions have none of these keys
-    failed, majority = summary.get("failed", []), summary.get("majority")
+    failed = summary.get("failed", [])
     names = setting_names([*summary["settings"], *failed], files)
     rows = [
         SettingRow(
             name=names[number],
             kernel=describe_with_files(setting["kernel"], files),
-            scores=_by_fold(setting["scores"]),
+            scores=fold_values(setting["scores"]),
             p=setting["behind_best"]["p"],
         )
         for number, setting in enumerate(summary["settings"])
     ]
-    sentences = _sentences(folder, best)
+    corpus = Corpus.load(folder.corpus_path) if folder.corpus_path.is_file() else None
+    sentences = _sentences(folder, best, corpus)
     compared = evaluate([s.gold for s in sentences], [s.predicted for s in sentences], dummy=summary["dummy"])
-    tiles = [TileReport(**{key: cell for key, cell in row.items() if key != "store"}) for row in folder.tiles()]
-    score = summary["settings"][best]["scores"][metric]
-    return Report(
+    used = {store["path"] for store in summary["stores"]}
+    tiles = [
+        TileReport(**{key: cell for key, cell in row.items() if key != "store"})
+        for row in folder.tiles()
+        if row["store"] in used  # what an edited job no longer has is left out
+    ]
+    report = Report(
         title=f"Cross-validation of {Path(summary['source']).name}",
         subtitle=(
             f"{summary['structures']:,} structures, {summary['positions']:,} positions, {len(summary['labels'])} "
             f"labels; {len(rows)} setting{'s' * (len(rows) != 1)} on {len(summary['folds']['held_out'])} folds"
         ),
+        commands={
+            "Train the best setting on everything": f"gramline fit --from-run {folder.path}",
+            "Label new text with it": f"gramline predict {folder.path.name.partition('.')[0]}.model.zarr NEW_FILE",
+        },
         cards={
-            "best setting": names[best],
-            metric.replace("_", " "): f"{score['mean']:.4f} ± {score['deviation']:.4f}",
-            "problems": f"{summary['problems']['total']:,}",
+            "problems": f"{summary['problems']['total']:,} (settings times folds)",
             "Gram matrices": f"{len(summary['stores'])}",
             "tiles computed": f"{len(tiles):,}",
-            "last run": f"{summary['seconds']:.1f} s",
+            "last run took": f"{summary['seconds']:,.1f} s",
         },
         metric=metric,
         settings=rows,
         best=best,
-        curves=_curves(folder, summary, names[: len(rows)]),
+        baselines=baseline_rows(summary),
+        left_out=left_out(summary),
+        curves=training_curves(folder, summary, names[: len(rows)], sentences),
         labels=compared.labels,
+        by_label=compared.by_label,
         confusion=compared.confusion,
         sentences=sentences,
         calibration=_calibration(folder, summary, names),
@@ -82,7 +100,6 @@ def run_report(folder: RunFolder) -> Report:
         itemsize=np.dtype(summary["dtype"]).itemsize,
         passes=[unit for unit in summary["units"] if unit.get("tile_reads")],
         nested=summary["nested"],
-        majority=None if majority is None else _majority(majority),
         failed=[
             FailedSetting(name, setting["reason"]) for name, setting in zip(names[len(rows) :], failed, strict=True)
         ],
@@ -90,27 +107,48 @@ def run_report(folder: RunFolder) -> Report:
         versions=summary["versions"],
         job_file=folder.read_json("run.json").get("job_file"),
     )
+    return replace(report, advice=advice(_facts(report, summary, corpus)))
 
 
-def _by_fold(scores: Mapping[str, Any]) -> dict[str, list[float]]:
-    return {metric: values["folds"] for metric, values in scores.items()}
+def _facts(report: Report, summary: Mapping[str, Any], corpus: Corpus | None) -> Facts:
+    """The numbers of the best setting that advice is computed from."""
+    setting, name = summary["settings"][report.best], report.settings[report.best].name
+    mine = [curve for curve in report.curves if name in curve.lines and curve.level is not None]
+    n_gold = sum(one.n_gold for one in report.sentences)
+    return Facts(
+        metric=metric_name(report.metric),
+        learner=setting["learner"],
+        strongest=strongest(report),
+        held_out_error=sum(one.n_wrong for one in report.sentences) / max(1, n_gold),
+        training=mine[0].lines[name] if mine else (),
+        training_unit="structures" if mine and "structures" in mine[0].measure else "positions",
+        context_share=None if corpus is None else _context_share(setting["kernel"], corpus),
+        by_label=report.by_label,
+        n_structures=summary["structures"],
+        n_duplicates=summary["folds"].get("duplicates"),
+    )
 
 
-def _majority(majority: Mapping[str, Any]) -> SettingRow:
-    labels = ", ".join(dict.fromkeys(majority["labels"]))
-    return SettingRow(f"majority label ({labels})", "", _by_fold(majority["scores"]))
+def _context_share(description: Mapping[str, Any] | None, corpus: Corpus) -> float | None:
+    """What neighbours make of the Gram matrix, on a sample; None for kernels without a reach."""
+    if description is None:
+        return None
+    kernel = from_dict(description, Kernel)  # type: ignore[type-abstract]
+    return context_share(kernel, corpus) if isinstance(kernel, ReachingLabeling) else None
 
 
-def _sentences(folder: RunFolder, setting: int) -> list[Sentence]:
+def _sentences(folder: RunFolder, setting: int, corpus: Corpus | None) -> list[Sentence]:
     """Held-out structures of one setting; a structure that several folds hold out comes several times."""
     structures = pq.read_table(folder.structures_path).to_pylist()
+    has_links = corpus is not None and "links" in corpus.table.column_names
+    links = corpus.table.column("links").to_pylist() if corpus is not None and has_links else [None] * len(structures)
     table = pq.read_table(folder.path / "predictions.parquet", filters=[("setting", "=", setting)])
     predictions: dict[tuple[int, int], list[str]] = {}
     columns = [table.column(name).to_pylist() for name in ("fold", "structure", "predicted")]
     for fold, structure, predicted in zip(*columns, strict=True):
         predictions.setdefault((fold, structure), []).append(predicted)
     return [
-        Sentence(f"structure {own['id']} (fold {fold})", own["tokens"], own["labels"], labels)
+        Sentence(f"structure {own['id']} (fold {fold})", own["tokens"], own["labels"], labels, links[k])
         for (fold, k), labels in predictions.items()
         for own in [structures[k]]
     ]
@@ -131,29 +169,13 @@ def _calibration(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[
     return Calibration(names[best], table.column("confidence").to_numpy(), gold == predicted)
 
 
-def _curves(folder: RunFolder, summary: Mapping[str, Any], names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-    """Mean over folds of every trace, as far as every fold has it."""
-    digests: dict[str, Sequence[str]] = summary.get("digests", {})
-    traces: dict[str, dict[str, list[float]]] = {}
-    known = {digest: trace for unit in folder.unit_details() for digest, trace in unit["traces"].items()}
-    for number, name in enumerate(names):
-        folds = [known[digest] for digest in digests.get(str(number), ()) if digest in known]
-        for trace in dict.fromkeys(key for fold in folds for key in fold):
-            lines = [fold[trace] for fold in folds if trace in fold]
-            longest = max(map(len, lines))
-            # A training that stopped early stays where it ended.
-            padded = [line + [line[-1]] * (longest - len(line)) for line in lines]
-            traces.setdefault(trace, {})[name] = np.mean(padded, axis=0).tolist()
-    return traces
-
-
 def _picture(summary: Mapping[str, Any], best: int) -> Thumbnail | None:
     kernel = summary["settings"][best]["kernel"]
     stores = sorted(summary["stores"], key=lambda store: store["kernel"] != kernel)
     if not stores:
         return None
     try:
-        return thumbnail(StoredGram.open(stores[0]["path"]), describe(stores[0]["kernel"]))
+        return thumbnail(stored(stores[0]["path"], summary["structures"]), describe(stores[0]["kernel"]))
     except (StoreError, RunError):
         return None  # the store was deleted since; everything else is in the run
 

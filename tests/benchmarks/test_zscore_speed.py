@@ -26,7 +26,7 @@ from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline import Corpus, StoredGram
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.experiments.crf import (
+from gramline.pipeline.crossval.crf import (
     MISSING_NOTE,
     has_crf,
     named_features,

@@ -143,6 +143,10 @@ class OutputTable:
     metric: Annotated[Metric, "what decides which setting is best"] = "accuracy"
     dummy: Annotated[Text, "the label that carries nothing"] = "O"
     report: Annotated[Boolean, "also write `report.html`"] = False
+    baselines: Annotated[
+        Boolean,
+        "also train a hidden Markov perceptron and, where it is installed, a CRF on the same features and folds",
+    ] = True
 
 
 @dataclass(frozen=True)

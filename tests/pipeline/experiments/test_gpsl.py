@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
+from gramline.pipeline.crossval.crf import has_crf
 from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.crf import has_crf
 from gramline.pipeline.experiments.gpsl_sets import SETS
 from gramline.pipeline.experiments.record import ExperimentRecord, save_record
 

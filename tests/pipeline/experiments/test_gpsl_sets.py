@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gramline.pipeline.crossval.crf import named_features
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments import gpsl
 from gramline.pipeline.experiments.base import Run
-from gramline.pipeline.experiments.crf import named_features
 from gramline.pipeline.experiments.gpsl_sets import SETS
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from gramline.kernels.observations.features import Polynomial
+from gramline.pipeline.crossval import crf
+from gramline.pipeline.crossval.crf import MISSING_NOTE, has_crf
 from gramline.pipeline.crossval.folds import FoldSpec
-from gramline.pipeline.experiments import crf, labeling_ner
+from gramline.pipeline.experiments import labeling_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
 from gramline.pipeline.experiments.fold_trial import Trial
 
 needs_crf = pytest.mark.skipif(not has_crf(), reason="python-crfsuite is not installed")

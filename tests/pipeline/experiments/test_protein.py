@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gramline.pipeline.experiments import crf, protein
+from gramline.pipeline.crossval import crf
+from gramline.pipeline.crossval.crf import MISSING_NOTE, has_crf
+from gramline.pipeline.experiments import protein
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
 
 LETTERS = {"h": "AELMQK", "e": "VIYFWT", "_": "GNPDS"}  # structures that prefer letters of their own
 

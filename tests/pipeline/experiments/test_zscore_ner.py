@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gramline.pipeline.experiments import crf, zscore_ner
+from gramline.pipeline.crossval import crf
+from gramline.pipeline.crossval.crf import MISSING_NOTE, has_crf
+from gramline.pipeline.experiments import zscore_ner
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.crf import MISSING_NOTE, has_crf
 
 
 def test_named_entities(spanish_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gramline.pipeline.experiments.crf import crf_marginals, crf_predictions, has_crf
+from gramline.pipeline.crossval.crf import crf_marginals, crf_predictions, has_crf
 from gramline.pipeline.experiments.zscore_artificial import HiddenMarkovModel
 
 pytestmark = pytest.mark.skipif(not has_crf(), reason="python-crfsuite is not installed")

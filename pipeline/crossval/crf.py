@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed
+from gramline.learners.token_features import feature_names
 
 try:
     import pycrfsuite
 except ImportError:  # optional
     pycrfsuite = None
 
-MISSING_NOTE = "python-crfsuite is not installed (pip install 'gramline[compare]'), so the CRF is left out"
+NOT_INSTALLED = "python-crfsuite is not installed (pip install 'gramline[compare]')"
+MISSING_NOTE = f"{NOT_INSTALLED}, so the CRF is left out"
+Item = list[str] | dict[str, float]  # the features of one position: names, or names with values
 
 
 def has_crf() -> bool:
@@ -31,12 +34,15 @@ def missing_crf() -> tuple[str, ...]:
     return () if has_crf() else (MISSING_NOTE,)
 
 
-def named_features(packed: Packed) -> list[list[list[str]]]:
-    """Feature names of every position of every sequence."""
-    names = packed.vocabulary.features
+def named_features(packed: Packed) -> list[list[Item]]:
+    """Feature names of every position of every sequence, with their values where these are not all 1."""
+    names = feature_names(packed)
     bounds = packed.features.indptr.tolist()
     flat = [names[column] for column in packed.features.indices.tolist()]
-    positions = [flat[first:last] for first, last in pairwise(bounds)]
+    positions: list[Item] = [flat[first:last] for first, last in pairwise(bounds)]
+    if packed.features.values is not None:
+        values = packed.features.values.tolist()
+        positions = [dict(zip(flat[first:last], values[first:last], strict=True)) for first, last in pairwise(bounds)]
     return [positions[first:last] for first, last in pairwise(packed.starts.tolist())]
 
 
@@ -46,7 +52,7 @@ def named_labels(packed: Packed) -> list[list[str]]:
     return [names[first:last] for first, last in pairwise(packed.starts.tolist())]
 
 
-def train_crf(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequence[str]], path: Path) -> None:
+def train_crf(features: Sequence[Sequence[Item]], labels: Sequence[Sequence[str]], path: Path) -> None:
     """Train with the defaults of python-crfsuite (L-BFGS) and write the model to `path`."""
     trainer = pycrfsuite.Trainer(verbose=False)
     for sequence, answer in zip(features, labels, strict=True):
@@ -55,7 +61,7 @@ def train_crf(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequ
 
 
 @contextmanager
-def trained_tagger(features: Sequence[Sequence[Sequence[str]]], labels: Sequence[Sequence[str]]) -> Iterator[Any]:
+def trained_tagger(features: Sequence[Sequence[Item]], labels: Sequence[Sequence[str]]) -> Iterator[Any]:
     """A tagger trained on labeled sequences."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "crf.model"

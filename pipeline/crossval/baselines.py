@@ -1,0 +1,156 @@
+"""What simple models score on the folds of a run: a hidden Markov perceptron and a CRF on the same features.
+
+A setting is worth its Gram matrix when it does better than they do. They read the positions of every structure as a
+chain, also those of trees and graphs. One is left out where it would take long: its work is known before it begins,
+
+    work = sum over folds and their training positions of (features of the position + labels) * labels,
+
+the multiplications of one pass, and never depends on how fast the machine is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from gramline.kernels.packing import Packed, PackedSequences
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
+from gramline.learners.errors import LearnerError
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.token_features import training_sequences
+from gramline.pipeline.crossval.crf import NOT_INSTALLED, crf_predictions, has_crf
+from gramline.pipeline.crossval.folds import Folds, Held
+from gramline.pipeline.crossval.job import JobData
+from gramline.pipeline.crossval.summary import fold_scores
+from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.crossval.validate import assembled
+from gramline.pipeline.errors import first_line
+from gramline.pipeline.events import Listener, Message, silent
+
+VERSION = 1  # of what is computed here; older rows are computed again
+NO_CORPUS = "the features are not known: the run was made from a Gram matrix without its corpus"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A model that is trained on chains of features."""
+
+    name: str
+    predict: Callable[[Packed, Packed], list[list[str]]]  # (training, held out) -> labels
+    largest_work: float  # takes about half a minute
+
+
+def perceptron_predictions(train: Packed, test: Packed) -> list[list[str]]:
+    """Labels of the test sequences by a hidden Markov perceptron with its usual parameters."""
+    return HiddenMarkovPerceptron().fit(train).predict(test)
+
+
+PERCEPTRON = Baseline("hidden Markov perceptron", perceptron_predictions, 1e9)
+CRF = Baseline("CRF", crf_predictions, 1e8)
+BASELINES = (PERCEPTRON, CRF)
+
+
+def baseline_scores(
+    data: JobData,
+    folds: Folds,
+    *,
+    dummy: str | None,
+    before: Mapping[str, Any] | None = None,
+    computes: bool = True,
+    progress: Listener = silent,
+) -> dict[str, Any] | None:
+    """{"digest", "rows": name, scores and seconds of each, "left_out": name and reason}, JSON-able.
+
+    What an earlier call gave for the same structures and folds is taken from `before`. None when nothing is known and
+    it does not `compute`.
+    """
+    digest = _digest(data, folds, dummy)
+    if before is not None and before.get("digest") == digest:
+        return dict(before)
+    if not computes:
+        return None
+    if data.corpus is None:
+        return {
+            "digest": digest,
+            "rows": [],
+            "left_out": [{"name": one.name, "reason": NO_CORPUS} for one in BASELINES],
+        }
+    chains = as_chains(data.corpus.packed())
+    rows, left_out = [], []
+    work = baseline_work(chains, folds)
+    for one in BASELINES:
+        reason = _reason_against(one, work)
+        if reason is None:
+            progress(Message(f"comparing with a {one.name} on the same features and folds"))
+            begin = perf_counter()
+            try:
+                outcomes = _outcomes(one, chains, folds)
+            except LearnerError as error:
+                reason = first_line(error)
+            else:
+                scores = fold_scores(assembled([{}], folds, data.labels, [outcomes], dummy=dummy), 0)
+                rows.append({"name": one.name, "scores": scores, "seconds": perf_counter() - begin})
+        if reason is not None:
+            left_out.append({"name": one.name, "reason": reason})
+    return {"digest": digest, "rows": rows, "left_out": left_out}
+
+
+def baseline_work(chains: Packed, folds: Folds) -> float:
+    """Multiplications of one pass over the training positions of all folds."""
+    each = (np.diff(chains.features.indptr) + chains.n_labels) * float(chains.n_labels)
+    before = np.concatenate([[0.0], np.cumsum(each)])
+    per_structure = before[chains.starts[1:]] - before[chains.starts[:-1]]
+    return float(sum(per_structure[folds.training(fold)].sum() for fold in range(len(folds))))
+
+
+def as_chains(packed: Packed) -> PackedSequences:
+    """The same positions, observations and labels without links: every structure is a chain."""
+    return PackedSequences(
+        starts=packed.starts,
+        symbols=packed.symbols,
+        features=packed.features,
+        labels=packed.labels,
+        vocabulary=packed.vocabulary,
+    )
+
+
+def _reason_against(one: Baseline, work: float) -> str | None:
+    if one is CRF and not has_crf():
+        return NOT_INSTALLED
+    if work > one.largest_work:
+        times = work / one.largest_work
+        return f"it would take long: {times:,.1f} times the work that a run spends on it without being asked"
+    return None
+
+
+def _outcomes(one: Baseline, chains: PackedSequences, folds: Folds) -> list[HeldOut]:
+    """Predictions of every fold; structures that miss a label are not trained on."""
+    outcomes = []
+    for fold in range(len(folds)):
+        train = training_sequences(_selected(chains, folds.training(fold)), "drop")
+        outcomes.append(HeldOut(one.predict(train, _selected(chains, folds.held_out[fold]))))
+    return outcomes
+
+
+def _selected(chains: PackedSequences, structures: Held) -> PackedSequences:
+    rows = indices_of_ranges(chains.starts[structures], chains.lengths[structures])
+    return PackedSequences(
+        starts=offsets_from_lengths(chains.lengths[structures]),
+        symbols=chains.symbols[rows],
+        features=chains.features.take(rows),
+        labels=chains.labels[rows],
+        vocabulary=chains.vocabulary,
+    )
+
+
+def _digest(data: JobData, folds: Folds, dummy: str | None) -> str:
+    """Of everything that decides the scores."""
+    parts = [[folds.held_out[fold].tolist(), folds.hidden(fold).tolist()] for fold in range(len(folds))]
+    known = [VERSION, data.fingerprint, dummy, has_crf(), [one.largest_work for one in BASELINES], parts]
+    return hashlib.blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
