@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from gramline.pipeline.cli.cv_job import Prepared
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_folded, say_table, short_path, size
+from gramline.pipeline.crossval.baselines import left_out_sentences
 from gramline.pipeline.crossval.run import JobResult
 from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
 from gramline.pipeline.crossval.summary import by_score
+from gramline.pipeline.crossval.validate import compare_values
 from gramline.pipeline.reporting.sections import metric_name
 
 
@@ -118,9 +121,12 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
         is_best, p = number == summary["best"], setting["behind_best"]["p"]
         shown = "" if p is None or is_best else f"{p:.3f}"
         rows.append((_in_column(names[number], is_best), *cells(setting["scores"]), shown))
+    best = summary["settings"][summary["best"]]["scores"][metric]["folds"]
     known = summary["baselines"] or {"rows": [], "left_out": []}
     for row in known["rows"]:
-        rows.append((_in_column(f"{row['name']} (baseline)"), *cells(row["scores"]), ""))
+        p = compare_values(best, row["scores"][metric]["folds"]).p
+        shown = f"{p:.3f}" if isfinite(p) else ""
+        rows.append((_in_column(f"{row['name']} (baseline)"), *cells(row["scores"]), shown))
     labels = dict.fromkeys(summary["majority"]["labels"])
     rows.append((_in_column(f"majority label ({', '.join(labels)})"), *cells(summary["majority"]["scores"]), ""))
     failed = names[len(summary["settings"]) :]
@@ -132,8 +138,8 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
     if known["rows"]:
         took = ", ".join(f"{row['name']} {duration(row['seconds'])}" for row in known["rows"])
         say_folded("", f"baselines on the same features and folds took: {took} (--no-baselines leaves them out)")
-    for row in known["left_out"]:
-        say_folded("", f"{row['name']} left out of the baselines: {row['reason']}")
+    for sentence in left_out_sentences(known):
+        say_folded("", sentence)
     for reason in dict.fromkeys(setting["reason"] for setting in summary["failed"]):
         alike = [name for name, setting in zip(failed, summary["failed"], strict=True) if setting["reason"] == reason]
         say_folded("", f"failed: {', '.join(alike)}: {reason}")

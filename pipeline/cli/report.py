@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from gramline.pipeline.cli.terminal.output import json_option, say, say_json, size
+from gramline.pipeline.cli.terminal.output import json_option, say_folded, say_json, short_path, size
 from gramline.pipeline.files import require_new_file
 from gramline.pipeline.reporting.run_report import write_run_report
 
 HELP = """Write the run RUN as one HTML page that needs no network.
 
-It shows scores, curves, confusion, the worst sentences, the Gram matrix, tiles, and everything to repeat the run.
+It says how good the best setting is beside simple models, where it is wrong and what to try next; then all settings,
+curves, the Gram matrix, tiles, and everything to repeat the run.
 
 \b
 Example:
@@ -32,4 +33,5 @@ def report(run: str, output: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"run": run, "report": str(written), "bytes": n_bytes})
     else:
-        say(f"report written to {written} ({size(n_bytes)})")
+        say_folded("report written to ", f"{short_path(str(written))} ({size(n_bytes)})")
+        say_folded("open    ", f"{short_path(str(written))} in a browser")

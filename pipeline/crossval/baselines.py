@@ -101,6 +101,14 @@ def baseline_scores(
     return {"digest": digest, "rows": rows, "left_out": left_out}
 
 
+def left_out_sentences(known: Mapping[str, Any]) -> list[str]:
+    """Which baselines are missing and why, those with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for row in known["left_out"]:
+        reasons.setdefault(row["reason"], []).append(row["name"])
+    return [f"no {' and no '.join(names)} to compare with: {reason}" for reason, names in reasons.items()]
+
+
 def baseline_work(chains: Packed, folds: Folds) -> float:
     """Multiplications of one pass over the training positions of all folds."""
     each = (np.diff(chains.features.indptr) + chains.n_labels) * float(chains.n_labels)

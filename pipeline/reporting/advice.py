@@ -10,10 +10,12 @@ from gramline.pipeline.crossval.fold_settings import DUPLICATES
 from gramline.pipeline.reporting.content import Advice
 
 CERTAIN = 0.05  # a p-value below it is not taken for chance
+SMALLEST_P = 0.001
 HIGH_ERROR = 0.10  # in the last round of training: the model cannot tell the labels apart
 FALLING = 0.9  # of the error one round before: training had not come to its end
-LEAST_ERROR = 0.01  # in training: what is below it is as good as none
+LEAST_ERROR = 0.02  # in training: what is below it is as good as none
 SMALL_SHARE = 0.01  # of the Gram matrix: neighbours that make less have no say
+MUCH_WORSE = 3  # times the error in training
 RARE = 20  # positions with a label in the whole corpus
 WEAK = 0.5  # recall
 SHOWN = 6  # labels in a sentence
@@ -35,9 +37,9 @@ class Facts:
     metric: str
     learner: str  # of the best setting
     strongest: Rival | None = None
-    held_out_error: float = 0.0  # share of positions
     training: Sequence[float] = ()  # share of errors per round, on the training part
     training_unit: str = "positions"
+    held_out_error: float | None = None  # the same share, on what was held out
     context_share: float | None = None  # of the best setting's kernel
     by_label: Mapping[str, Score] = field(default_factory=dict)
     n_structures: int = 0
@@ -57,12 +59,17 @@ def advice(facts: Facts) -> list[Advice]:
     ]
 
 
+def shown_p(p: float) -> str:
+    """A p-value behind the letter: three decimals, or that it is smaller than they show."""
+    return f"= {p:.3f}" if p >= SMALLEST_P else f"< {SMALLEST_P}"
+
+
 def verdict(rival: Rival | None, metric: str) -> str:
     """The best setting beside the strongest baseline, in a sentence."""
     if rival is None:
         return "There is no baseline to compare with."
     size = f"{abs(rival.difference):.4f}"
-    chance = "one test only, so it may be chance" if rival.p is None else f"p = {rival.p:.3f}"
+    chance = "one test only, so it may be chance" if rival.p is None else f"p {shown_p(rival.p)}"
     if rival.difference == 0:
         return f"As good as the strongest baseline, the {rival.name}."
     if rival.difference < 0:
@@ -83,8 +90,9 @@ def _rivals(facts: Facts) -> Iterator[Advice]:
             "kernel that compares features, or more data.",
         )
         return
+    is_behind = rival.difference < 0 and rival.p is not None and rival.p < CERTAIN
     yield Advice(
-        f"Close to the {rival.name}",
+        f"{'Behind' if is_behind else 'Close to'} the {rival.name}",
         f"{verdict(rival, facts.metric)} Where labels follow from features of the words nearby, that model is "
         "simpler and faster. A kernel pays where the structure matters: try trees, a larger reach, or the observation "
         "kernel polynomial of degree 2.",
@@ -101,7 +109,7 @@ def _underfit(facts: Facts) -> Iterator[Advice]:
         yield Advice(
             "Training stopped early",
             f"In the last round {last:.1%} of the training {facts.training_unit} were wrong, and {seen}. Give "
-            f"{facts.learner} more rounds: rounds = {2 * len(facts.training)} or more.",
+            f"{facts.learner} more rounds: `rounds = {2 * len(facts.training)}` or more.",
         )
     elif last > HIGH_ERROR:
         yield Advice(
@@ -112,13 +120,15 @@ def _underfit(facts: Facts) -> Iterator[Advice]:
 
 
 def _overfit(facts: Facts) -> Iterator[Advice]:
-    is_learned = bool(facts.training) and facts.training[-1] <= LEAST_ERROR
-    if is_learned and facts.held_out_error > 5 * max(facts.training[-1], 0.002):
+    if not facts.training or facts.held_out_error is None:
+        return
+    last = facts.training[-1]
+    if last <= LEAST_ERROR and facts.held_out_error > MUCH_WORSE * max(last, LEAST_ERROR / 2):
         yield Advice(
             "The training part is learned by heart",
-            f"{facts.training[-1]:.1%} of its {facts.training_unit} are wrong, but {facts.held_out_error:.1%} of the "
-            "positions that were held out. More rounds do not help; more labeled data, or fewer and more general "
-            "features, may.",
+            f"{last:.1%} of its {facts.training_unit} are wrong in the last round, but {facts.held_out_error:.1%} of "
+            f"the {facts.training_unit} that were held out. More rounds do not help; more labeled data, or fewer and "
+            "more general features, may.",
         )
 
 
@@ -127,7 +137,7 @@ def _context(facts: Facts) -> Iterator[Advice]:
         yield Advice(
             "Context is not used",
             f"Neighbours make {facts.context_share:.2%} of the Gram matrix, so positions are compared almost by "
-            'themselves. Set reach = "auto", or reach = "grid" to try several.',
+            'themselves. Set `reach = "auto"`, or `reach = "grid"` to try several.',
         )
 
 
@@ -148,5 +158,5 @@ def _duplicates(facts: Facts) -> Iterator[Advice]:
         yield Advice(
             "Equal structures in different folds",
             f"{facts.n_duplicates:,} of {facts.n_structures:,} structures are held out while an equal one trains: the "
-            f"scores are too good. --group {DUPLICATES} keeps equal ones together.",
+            f"scores are too good. `--group {DUPLICATES}` keeps equal ones together.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
@@ -26,7 +27,7 @@ def arcs(sentence: Sentence) -> Markup:
     left = GAP + LETTER * max(map(len, ROWS))
     centers, place = [], left + GAP
     for word, gold, guess, _ in columns:
-        width = LETTER * max(len(word), len(gold), len(guess))
+        width = LETTER * max(map(_cells, (word, gold, guess)))
         centers.append(place + width / 2)
         place += width + GAP
     top = LOWEST + LEVEL * max(heights, default=0) + 8
@@ -66,6 +67,11 @@ def _arc(start: float, end: float, bottom: float, level: int) -> Markup:
     path += f"L{end - turn:.1f},{y:.1f} Q{end:.1f},{y:.1f} {end:.1f},{y + 6:.1f} L{end:.1f},{bottom:.1f}"
     head = f"{end - 3:.1f},{bottom - 5:.1f} {end + 3:.1f},{bottom - 5:.1f} {end:.1f},{bottom:.1f}"
     return element("path", d=path, class_="arc", fill="none") + element("polygon", points=head, class_="head")
+
+
+def _cells(text: str) -> int:
+    """Columns of a monospaced font; letters of some scripts take two."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _shown(text: str | None, empty: str) -> str:

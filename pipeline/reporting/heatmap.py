@@ -59,7 +59,8 @@ class Thumbnail:
         order = "in the order of the corpus"
         if self.bands:
             order = f"sorted by gold label: {', '.join(f'{band.label} {band.n_rows:,}' for band in self.bands)}"
-        return f"{self.kernel}: {part}, {order}. A cell is the mean of its kernel values; colours go by rank."
+        bands = "Bands grow with the root of their rows. " if self.bands else ""
+        return f"{self.kernel}: {part}, {order}. {bands}A cell is the mean of its kernel values; colours go by rank."
 
 
 def thumbnail(gram: GramOperator, kernel: str, cells: int = CELLS, blocks: int = BLOCKS) -> Thumbnail:
@@ -71,9 +72,7 @@ def thumbnail(gram: GramOperator, kernel: str, cells: int = CELLS, blocks: int =
     total = int(ends[-1])
     size = min(cells, total)
     rows = indices_of_ranges(layout.block_starts[:-1][chosen], heights)
-    order, bands = _by_label(gram, rows)
-    cell_of = np.empty(total, np.int64)  # which cell a row belongs to
-    cell_of[order] = np.arange(total) * size // total
+    cell_of, bands = _cells(gram, rows, size)
     picks = [
         csr_array((np.ones(high - low), (cell_of[low:high], np.arange(high - low))), shape=(size, high - low))
         for low, high in pairwise(ends.tolist())
@@ -90,23 +89,34 @@ def thumbnail(gram: GramOperator, kernel: str, cells: int = CELLS, blocks: int =
     return Thumbnail(kernel, values, bands, layout.n_rows, total, layout.n_blocks, len(chosen))
 
 
-def _by_label(gram: GramOperator, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[Band, ...]]:
-    """The rows sorted by label, the most frequent first, unlabeled ones last; within a label in their order."""
+def _cells(gram: GramOperator, rows: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], tuple[Band, ...]]:
+    """Which cell every row belongs to, and the bands of the labels: the most frequent first, unlabeled rows last.
+
+    Within a label rows keep their order. Bands grow with the root of their rows, or rare labels would not be seen.
+    """
     known = [label for own in gram.labels for label in own] if isinstance(gram, HasLabels) else []
     own = [known[row] for row in rows.tolist()] if known else []
-    counts = Counter(label for label in own if label is not None)
-    if not counts:
-        return np.arange(len(rows)), ()
-    names = sorted(counts, key=lambda label: (-counts[label], label))
-    rank = {label: number for number, label in enumerate(names)}
-    order = np.argsort(
-        [rank.get(label, len(names)) if label is not None else len(names) for label in own], kind="stable"
+    counts = Counter(own)
+    names = sorted((label for label in counts if label is not None), key=lambda label: (-counts[label], label))
+    if not names or len(counts) > size:
+        return np.arange(len(rows)) * size // len(rows), ()
+    ordered = [*names, *([None] if None in counts else [])]
+    sizes = np.array([counts[label] for label in ordered])
+    widths = np.clip(np.floor(size * np.sqrt(sizes) / np.sqrt(sizes).sum()).astype(int), 1, sizes)
+    while (missing := size - int(widths.sum())) != 0:  # rounding, and labels with fewer rows than their share
+        change = int(np.sign(missing))
+        room = sizes - widths if change > 0 else widths - 1
+        widths[int(np.argmax(room))] += change
+    ends = offsets_from_lengths(widths)
+    cell_of = np.empty(len(rows), np.int64)
+    code_of = {label: code for code, label in enumerate(ordered)}
+    of_row = np.array([code_of[label] for label in own], np.int64)
+    for code, n_rows in enumerate(sizes.tolist()):
+        cell_of[of_row == code] = ends[code] + np.arange(n_rows) * int(widths[code]) // n_rows
+    return cell_of, tuple(
+        Band(NO_LABEL if label is None else label, n_rows, float(end / size))
+        for label, n_rows, end in zip(ordered, sizes.tolist(), ends[1:].tolist(), strict=True)
     )
-    sizes = [counts[name] for name in names]
-    if sum(sizes) < len(own):
-        names, sizes = [*names, NO_LABEL], [*sizes, len(own) - sum(sizes)]
-    places = (np.cumsum(sizes) / len(own)).tolist()
-    return order, tuple(Band(*band) for band in zip(names, sizes, places, strict=True))
 
 
 def heatmap(small: Thumbnail) -> Markup:

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from gramline.pipeline.reporting import sections
 from gramline.pipeline.reporting.content import Report
 from gramline.pipeline.reporting.heatmap import heatmap
-from gramline.pipeline.reporting.markup import soft_breaks
+from gramline.pipeline.reporting.markup import soft_breaks, with_code
 
 SECTIONS = {  # headings in the order a reader asks for them
     "good": "How good, compared with what",
@@ -38,7 +38,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["soft_breaks"] = soft_breaks
+    environment.filters |= {"soft_breaks": soft_breaks, "with_code": with_code}
     return environment
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gramline.learners.catalogue import find_learner
+from gramline.pipeline.crossval.baselines import left_out_sentences
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.validate import compare_values
 from gramline.pipeline.reporting.content import Curve, Sentence, SettingRow
@@ -43,7 +44,7 @@ def left_out(summary: Mapping[str, Any]) -> list[str]:
     known = summary.get("baselines")
     if known is None:
         return [WRITTEN_BEFORE]
-    return [f"{row['name']} left out: {row['reason']}." for row in known["left_out"]]
+    return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in left_out_sentences(known)]
 
 
 def training_curves(

@@ -114,14 +114,13 @@ def _facts(report: Report, summary: Mapping[str, Any], corpus: Corpus | None) ->
     """The numbers of the best setting that advice is computed from."""
     setting, name = summary["settings"][report.best], report.settings[report.best].name
     mine = [curve for curve in report.curves if name in curve.lines and curve.level is not None]
-    n_gold = sum(one.n_gold for one in report.sentences)
     return Facts(
         metric=metric_name(report.metric),
         learner=setting["learner"],
         strongest=strongest(report),
-        held_out_error=sum(one.n_wrong for one in report.sentences) / max(1, n_gold),
         training=mine[0].lines[name] if mine else (),
         training_unit="structures" if mine and "structures" in mine[0].measure else "positions",
+        held_out_error=mine[0].level if mine else None,
         context_share=None if corpus is None else _context_share(setting["kernel"], corpus),
         by_label=report.by_label,
         n_structures=summary["structures"],

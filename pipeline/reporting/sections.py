@@ -31,7 +31,7 @@ def comparison(report: Report) -> dict[str, Any]:
     cells = []
     for number, row in enumerate(rows):
         behind = "" if number == 0 else f"{np.mean(row.scores[metric]) - np.mean(best.scores[metric]):+.4f}"
-        name = f"★ {row.name}" if number == 0 else row.name
+        name = f"★\u00a0{row.name}" if number == 0 else row.name
         shown = [soft_breaks(name), f"{np.mean(row.scores[metric]):.4f}", behind, spread(row.scores[metric], low, high)]
         cells.append([*shown, "" if row.p is None or number == 0 else f"{row.p:.3f}"])
     folds = len(best.scores[metric])
@@ -42,7 +42,7 @@ def comparison(report: Report) -> dict[str, Any]:
         "metric": metric_name(metric),
         "value": f"{np.mean(best.scores[metric]):.4f}",
         "deviation": f"± {np.std(best.scores[metric], ddof=1):.4f}" if folds > 1 else "",
-        "folds": f"mean over {folds} {report.fold_word}s" if folds > 1 else f"on one {report.fold_word}",
+        "folds": f"mean and deviation over {folds} {report.fold_word}s" if folds > 1 else f"on one {report.fold_word}",
         "verdict": verdict(strongest(report), metric_name(metric)),
         "header": header,
         "rows": cells,
@@ -72,7 +72,7 @@ def settings(report: Report) -> dict[str, Any]:
     rows = []
     for number in order:
         row = report.settings[number]
-        name = f"★ {row.name}" if number == report.best else row.name
+        name = f"★\u00a0{row.name}" if number == report.best else row.name
         cells: list[Any] = [soft_breaks(name), *(_mean(row.scores[key]) for key in columns)]
         cells.append(spread(row.scores[metric], low, high))
         cells.append("" if number == report.best or row.p is None else f"{row.p:.3f}")

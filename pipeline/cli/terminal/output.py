@@ -59,7 +59,10 @@ def say_table(
         table.add_column(name, justify="left" if number < n_left else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    with console.capture() as drawn:
+        console.print(table)
+    say("\n".join(line.replace("\u00a0", " ").rstrip() for line in drawn.get().rstrip("\n").split("\n")))
 
 
 def say_pairs(pairs: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ def test_a_run_as_a_page(gramline: Any, gram: Path, tmp_path: Path) -> None:
     assert f"report written to {run / 'report.html'}" in told.out
     page = (run / "report.html").read_text("utf-8")
     assert "Every tile was there already" in page
-    assert "labeling-perceptron(rounds=3)" in page
+    assert "labeling-perceptron(rounds=3)" in re.sub("<[^>]+>", "", page)
+    assert "the run was made from a Gram matrix without its corpus" in page  # no features, no baselines
+    assert told.out.endswith(f"open    {run / 'report.html'} in a browser\n")
     other = gramline("report", run, "-o", tmp_path / "page.html", "--json").json
     assert other["bytes"] == (tmp_path / "page.html").stat().st_size
 
@@ -29,7 +32,7 @@ def test_the_demo_ends_with_a_report(gramline: Any, tmp_path: Path) -> None:
     told = gramline("demo", "--folder", tmp_path / "out", "--sentences", "20", "--inline", "--json").json
     page = Path(told["report"]).read_text("utf-8")
     assert Path(told["report"]) == tmp_path / "out" / "report.html"
-    for part in ("settings", "curves", "confusion", "sentences", "gram", "tiles", "repeat"):
+    for part in ("good", "wrong", "curves", "gram", "tiles", "repeat"):
         assert f'id="{part}"' in page
     assert f"{told['evaluation']['accuracy']:.4f}" in page
     again = gramline("demo", "--folder", tmp_path / "out", "--sentences", "20", "--inline", "--json").json
