@@ -17,9 +17,11 @@ from gramline.pipeline.cli.terminal.output import (
     json_option,
     say,
     say_json,
+    say_next,
     say_notes,
     say_pairs,
     say_table,
+    short_path,
 )
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS, SUFFIXES, import_corpus, import_notes
@@ -110,6 +112,15 @@ def import_(
         if counts := read.label_counts():
             _say_labels(counts)
         _say_examples(read)
+        say_next(*_next_commands(read, output))
+
+
+def _next_commands(read: Corpus, path: str) -> list[str]:
+    """Labeled structures can be learned from; others have a Gram matrix."""
+    has_labels = any(read.label_counts().values())
+    if has_labels:
+        return [f"gramline fit {short_path(path)}", f"gramline cv {short_path(path)}"]
+    return [f"gramline gram build {short_path(path)} -o GRAM"]
 
 
 def _say_labels(counts: Mapping[str, int]) -> None:

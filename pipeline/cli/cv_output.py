@@ -7,7 +7,16 @@ from math import isfinite
 from typing import Any
 
 from gramline.pipeline.cli.cv_job import Prepared
-from gramline.pipeline.cli.terminal.output import count, duration, say, say_folded, say_table, short_path, size
+from gramline.pipeline.cli.terminal.output import (
+    count,
+    duration,
+    say,
+    say_folded,
+    say_next,
+    say_table,
+    short_path,
+    size,
+)
 from gramline.pipeline.crossval.baselines import left_out_sentences
 from gramline.pipeline.crossval.run import JobResult
 from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
@@ -95,11 +104,10 @@ def say_results(ready: Prepared, result: JobResult) -> None:
         sizes = f"{count(store['tiles'], 'tile')}, {computed}{size(store['stored_bytes'])}"
         say_folded("matrix  ", f"{short_path(store['path'])} ({sizes})")
     say_folded("results ", short_path(ready.output))
+    run = short_path(ready.output)
     if ready.file.output.report:
-        say_folded("report  ", short_path(f"{ready.output}/report.html"))
-    else:
-        say_folded("look    ", f"gramline report {short_path(ready.output)}")
-    say_folded("fit     ", f"gramline fit --from-run {short_path(ready.output)}")
+        say_folded("report  ", f"{run}/report.html")
+    say_next(*([] if ready.file.output.report else [f"gramline report {run}"]), f"gramline fit --from-run {run}")
 
 
 def _in_column(name: str, is_best: bool = False) -> str:
@@ -113,7 +121,7 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
     columns = (metric, "f1" if metric == "accuracy" else "accuracy")
 
     def cells(scores: Mapping[str, Any]) -> list[str]:
-        return [f"{scores[name]['mean']:.4f} ± {scores[name]['deviation']:.4f}" for name in columns]
+        return [f"{scores[name]['mean']:.4f}\u00a0±\u00a0{scores[name]['deviation']:.4f}" for name in columns]
 
     rows = []
     for number in by_score(summary):

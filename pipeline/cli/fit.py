@@ -19,7 +19,18 @@ from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job,
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
 from gramline.pipeline.cli.terminal.notation import in_bytes
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes, size
+from gramline.pipeline.cli.terminal.output import (
+    count,
+    duration,
+    json_option,
+    say,
+    say_folded,
+    say_json,
+    say_next,
+    say_notes,
+    short_path,
+    size,
+)
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
@@ -258,10 +269,13 @@ def say_trained(result: dict[str, Any]) -> None:
     say(f"{result['learner']} trained in {duration(result['seconds'])}{kept}")
     if "elbo" in result:
         say(f"bound {result['elbo']:.6g} after {count(result['sweeps'], 'sweep')}")
-    if forest := result.get("forest"):
+    forest = result.get("forest")
+    if forest:
         faster = f", {result['times_faster']:.1f} times faster than their sum" if "times_faster" in result else ""
         say(
             f"{count(forest['trees'], 'tree')} of {count(forest['nodes'], 'node')} kept as one forest of "
             f"{count(forest['subtrees'], 'subtree')}: {forest['ratio']:.1f} times smaller{faster}"
         )
-    say(f"model written to {result['model']}")
+    say_folded("model written to ", short_path(result["model"]))
+    given = "CANDIDATES" if forest else "NEW_FILE"
+    say_next(f"gramline predict {short_path(result['model'])} {given}")

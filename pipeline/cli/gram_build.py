@@ -13,7 +13,17 @@ from gramline.pipeline.cli.job_file.corpus import corpus_of
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
 from gramline.pipeline.cli.job_file.options import job_option, table_option, together
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say_json, say_notes, say_pairs, size
+from gramline.pipeline.cli.terminal.output import (
+    count,
+    duration,
+    json_option,
+    say_json,
+    say_next,
+    say_notes,
+    say_pairs,
+    short_path,
+    size,
+)
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import Tally, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
@@ -121,6 +131,8 @@ def build(corpus: str | None, other: str | None, given: OptionValues, job_path: 
             executor = stack.enter_context(executor_from(job))
         built = todo.run(executor, progress=tally.and_then(stack.enter_context(show_progress(not as_json))))
     say_built(asdict(built.status()) | tally.result(), as_json)
+    if not as_json:
+        say_next(*_next_commands(built))
 
 
 @click.command()
@@ -144,6 +156,18 @@ def append(store: str, corpus: str, given: OptionValues, as_json: bool) -> None:
     with executor_from(load_job(None, given)) as executor, show_progress(not as_json) as listener:
         grown = append_gram(store, more, executor=executor, progress=tally.and_then(listener))
     say_built(asdict(grown.status()) | tally.result(), as_json)
+    if not as_json:
+        say_next(*_next_commands(grown))
+
+
+def _next_commands(built: StoredGram) -> list[str]:
+    """What a matrix is made for: labelers and their comparison, rankers, or, between two corpora, other programs."""
+    path = short_path(built.path)
+    if not built.status().is_symmetric:
+        return [f"gramline gram export {path} -o FILE"]
+    if not built.kernel.per_position:
+        return [f"gramline fit {path} -o MODEL --learner ranking-perceptron --candidates CORPUS"]
+    return [f"gramline cv {path}", f"gramline fit {path} -o MODEL"]
 
 
 def _planned_build(job: JobFile, corpus: str | None, other: str | None) -> GramBuild:

@@ -15,6 +15,7 @@ import click
 from gramline.pipeline.cli.terminal.failures import FAILED, Failure, say_warnings_as_notes, to_failure
 from gramline.pipeline.cli.terminal.lazy_group import Commands, LazyGroup
 from gramline.pipeline.cli.terminal.shells import VARIABLE, answer_shell
+from gramline.pipeline.cli.terminal.start import say_start
 from gramline.pipeline.cli.terminal.stopping import install_sigterm_handler
 
 CLI = "gramline.pipeline.cli"
@@ -125,6 +126,7 @@ def main() -> None:
         sys.exit(answer_shell(gramline, question))
     install_sigterm_handler()
     say_warnings_as_notes()
+    say_start(sys.argv[1:], sys.stderr)
     code = run(sys.argv[1:])
     if "obstore" in sys.modules:
         _leave(code)

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import click
 
 from gramline.pipeline.cli.terminal.input_paths import new_file
-from gramline.pipeline.cli.terminal.output import count, duration, json_option, say, say_json, say_notes
+from gramline.pipeline.cli.terminal.output import (
+    count,
+    duration,
+    json_option,
+    say,
+    say_json,
+    say_next,
+    say_notes,
+    short_path,
+)
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS
 from gramline.pipeline.errors import InputError
@@ -110,6 +119,8 @@ def predict(
         return
     for line in answered.lines if output is None else [f"{answered.done}{duration(seconds)}: {output}"]:
         say(line)
+    if output is not None:
+        say_next(f"gramline evaluate {short_path(model)} FILE_WITH_LABELS")
 
 
 def _label_stdin(path: str, layout: Any, probabilities: bool, unfit: list[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gramline.pipeline.cli.terminal.output import json_option, say_folded, say_json, short_path, size
+from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_next, short_path, size
 from gramline.pipeline.files import require_new_file
 from gramline.pipeline.reporting.run_report import write_run_report
 
@@ -33,5 +33,5 @@ def report(run: str, output: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"run": run, "report": str(written), "bytes": n_bytes})
     else:
-        say_folded("report written to ", f"{short_path(str(written))} ({size(n_bytes)})")
-        say_folded("open    ", f"{short_path(str(written))} in a browser")
+        say(f"report written to {short_path(str(written))} ({size(n_bytes)})")
+        say_next(f"open {short_path(str(written))} in a browser", f"gramline fit --from-run {short_path(run)}")

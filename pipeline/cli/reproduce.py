@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gramline.pipeline.cli.terminal.input_paths import folder as writable
-from gramline.pipeline.cli.terminal.output import duration, json_option, say, say_json, say_table
+from gramline.pipeline.cli.terminal.output import duration, json_option, say, say_folded, say_json, say_next, say_table
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Run
@@ -17,7 +17,6 @@ from gramline.pipeline.experiments.record import ExperimentRecord, load_records,
 from gramline.pipeline.experiments.results_page import update_page, write_experiment_report
 
 REPORT = "report.html"
-WIDTH = 120  # paper and measured numbers side by side
 HELP = """Run experiments of the papers and print paper and measured numbers side by side.
 
 With --data and no NAME it runs all of them, but for the scale run, which is run by its name alone; without both it
@@ -77,6 +76,8 @@ def reproduce(
         _tell(records[-1], output, as_json)
     if output is not None:
         _write(Path(output), pages, as_json)
+    elif not as_json:
+        say_next("the same with -o RESULTS keeps tables, pictures and a page")
     if as_json:
         say_json({record.name: record.to_dict() for record in records})
 
@@ -88,9 +89,11 @@ def _tell(record: ExperimentRecord, output: str | None, as_json: bool) -> None:
     if as_json:
         return
     for table in record.tables:
-        say_table(table.columns, table.texts(), table.title, width=WIDTH)
+        texts = table.text_columns()
+        n_left = next((k for k in range(len(table.columns)) if k not in texts), len(table.columns))
+        say_table(table.columns, table.texts(), table.title, n_left=max(1, min(2, n_left)), texts=texts)
         for note in table.notes:
-            say(f"  {note}")
+            say_folded("  ", note)
     outcome = record.skipped or duration(record.seconds)
     say(f"{record.name}: {outcome}" + "".join(f"\n  {path}" for path in written))
 
@@ -103,11 +106,16 @@ def _write(folder: Path, pages: tuple[str, ...], as_json: bool) -> None:
     for page in pages:
         update_page(Path(page), records, os.path.relpath(folder, Path(page).parent))
     if not as_json:
-        say("\n".join(pages) if pages else f"report: {folder / REPORT}")
+        if pages:
+            say("\n".join(pages))
+        else:
+            say_folded("report  ", str(folder / REPORT))
+            say_next(f"open {folder / REPORT} in a browser")
 
 
 def _list(as_json: bool) -> None:
     if as_json:
         say_json({"experiments": {name: experiment.title for name, experiment in EXPERIMENTS.items()}})
     else:
-        say_table(["experiment", "what"], [[name, experiment.title] for name, experiment in EXPERIMENTS.items()])
+        say_table(["experiment", "what"], [[name, one.title] for name, one in EXPERIMENTS.items()], n_left=2)
+        say_next("gramline reproduce NAME --data FOLDER -o RESULTS")

@@ -21,6 +21,7 @@ from gramline.pipeline.crossval.validate import CrossValidation, assembled, chec
 from gramline.pipeline.errors import first_line
 from gramline.pipeline.events import JobStarted, Listener, Message, silent
 from gramline.pipeline.executors.base import Executor, HasDashboard
+from gramline.pipeline.gram.spec import counts_labels
 
 PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
 
@@ -141,11 +142,14 @@ def _answers(link: str) -> bool:
 
 def _stores(running: Running) -> list[dict[str, Any]]:
     """The stores of this session, then those of earlier ones whose kernels the job still has."""
-    known = {store["path"] for store in running.stores}
-    kernels = [setting["kernel"] for setting in running.job.settings()]
+    job, known = running.job, {store["path"] for store in running.stores}
+    used = [job.kernels[number] for number in job.used_kernels]
+    here = [store["kernel"] for store in running.stores]
+    # A kernel that counts labels has a store for every fold; any other one that was built again is the new one.
+    earlier = [kernel.to_dict() for kernel in used if counts_labels(kernel) or kernel.to_dict() not in here]
     before = [
-        store | {"computed": 0}
+        store | ({"computed": 0} if running.stores else {})
         for store in running.folder.results_before().get("stores", [])
-        if store["path"] not in known and store["kernel"] in kernels
+        if store["path"] not in known and store["kernel"] in earlier
     ]
     return [*running.stores, *before]

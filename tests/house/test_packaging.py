@@ -60,7 +60,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    endings = {".py", ".pyi", ".html", ".css", ".json", ".md", ".txt"}
+    endings = {".py", ".pyi", ".html", ".css", ".js", ".json", ".md", ".txt"}
     sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.*") if path.suffix in endings]
     modules = {f"gramline/{path.relative_to(ROOT)}" for path in sources}
     assert names == modules | {f"gramline/{package}/py.typed" for package in PACKAGES}

@@ -218,8 +218,9 @@ def look_at_run(record: Record, name: str) -> None:
     record.document(name, "work", [answer["problems"], [store["computed"] for store in answer["stores"]]])
     record.document(name, "plan", told("cv job.toml --plan --json", "problems solved bytes"))
     succeed("report job.run -o page.html")
-    later = r"<tr[^>]*><td[^>]*>majority label .*?</tr>"  # a row that the first versions did not have
-    page = visible_text(re.sub(later, "", Path("page.html").read_text("utf-8"), flags=re.DOTALL))
+    # The sections that pages of all versions have.
+    kept = r'<section id="(?:settings|nested|calibration)">.*?</section>'
+    page = visible_text(" ".join(re.findall(kept, Path("page.html").read_text("utf-8"), flags=re.DOTALL)))
     record.document(name, "numbers of the page", sorted(set(re.findall(r"\b[01]\.\d{4}\b", page))))
 
 
