@@ -24,7 +24,6 @@ from gramline.pipeline.cli.terminal.output import (
     duration,
     json_option,
     say,
-    say_folded,
     say_json,
     say_next,
     say_notes,
@@ -276,6 +275,6 @@ def say_trained(result: dict[str, Any]) -> None:
             f"{count(forest['trees'], 'tree')} of {count(forest['nodes'], 'node')} kept as one forest of "
             f"{count(forest['subtrees'], 'subtree')}: {forest['ratio']:.1f} times smaller{faster}"
         )
-    say_folded("model written to ", short_path(result["model"]))
+    say(f"model written to {short_path(result['model'])}")
     given = "CANDIDATES" if forest else "NEW_FILE"
     say_next(f"gramline predict {short_path(result['model'])} {given}")

@@ -61,7 +61,7 @@ def advice(facts: Facts) -> list[Advice]:
 
 def shown_p(p: float) -> str:
     """A p-value behind the letter: three decimals, or that it is smaller than they show."""
-    return f"= {p:.3f}" if p >= SMALLEST_P else f"< {SMALLEST_P}"
+    return f"=\u00a0{p:.3f}" if p >= SMALLEST_P else f"<\u00a0{SMALLEST_P}"
 
 
 def verdict(rival: Rival | None, metric: str) -> str:
@@ -69,14 +69,13 @@ def verdict(rival: Rival | None, metric: str) -> str:
     if rival is None:
         return "There is no baseline to compare with."
     size = f"{abs(rival.difference):.4f}"
-    chance = "one test only, so it may be chance" if rival.p is None else f"p {shown_p(rival.p)}"
+    chance = "one test only, so it may be chance" if rival.p is None else f"p\u00a0{shown_p(rival.p)}"
     if rival.difference == 0:
         return f"As good as the strongest baseline, the {rival.name}."
-    if rival.difference < 0:
-        return f"Behind the strongest baseline, the {rival.name}, by {size} in {metric} ({chance})."
-    if rival.p is None or rival.p < CERTAIN:
-        return f"Better than the strongest baseline, the {rival.name}, by {size} in {metric} ({chance})."
-    return f"Ahead of the strongest baseline, the {rival.name}, by {size} in {metric}, which may be chance ({chance})."
+    is_sure = rival.p is None or rival.p < CERTAIN
+    how = "Behind" if rival.difference < 0 else "Better than" if is_sure else "Ahead of"
+    doubt = "" if is_sure else ", which may be chance"
+    return f"{how} the strongest baseline, the {rival.name}, by {size} in {metric}{doubt} ({chance})."
 
 
 def _rivals(facts: Facts) -> Iterator[Advice]:

@@ -43,6 +43,7 @@ def comparison(report: Report) -> dict[str, Any]:
         "value": f"{np.mean(best.scores[metric]):.4f}",
         "deviation": f"± {np.std(best.scores[metric], ddof=1):.4f}" if folds > 1 else "",
         "folds": f"mean and deviation over {folds} {report.fold_word}s" if folds > 1 else f"on one {report.fold_word}",
+        "together": f"all {report.fold_word}s together" if folds > 1 else f"on the {report.fold_word}",
         "verdict": verdict(strongest(report), metric_name(metric)),
         "header": header,
         "rows": cells,

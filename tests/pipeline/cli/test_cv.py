@@ -175,7 +175,7 @@ def test_the_table_has_the_best_first_and_the_majority_label(gramline: Any, corp
     job += ["--reach", "0.01,1", "-o", tmp_path / "run"]
     found = gramline(*job, "--json").json
     told = gramline(*job).out
-    assert max(map(len, told.splitlines())) <= 80
+    assert max(len(line) for line in told.splitlines() if " gramline " not in line) <= 80
     *settings, majority = [row for row in rows_of(told) if not row.strip().startswith(("hidden Markov", "CRF"))]
     means = [float(row.split("±")[0].split()[-1]) for row in settings]
     assert means == sorted(means, reverse=True)

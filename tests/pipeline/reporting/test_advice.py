@@ -73,6 +73,6 @@ def test_duplicates_across_folds() -> None:
 
 def test_the_verdict_names_the_difference_and_how_sure_it_is() -> None:
     assert verdict(None, "F1") == "There is no baseline to compare with."
-    assert verdict(Rival("CRF", 0.02, 0.0001), "F1").endswith("by 0.0200 in F1 (p < 0.001).")
-    assert "may be chance (p = 0.400)" in verdict(Rival("CRF", 0.02, 0.4), "F1")
+    assert verdict(Rival("CRF", 0.02, 0.0001), "F1").endswith("by 0.0200 in F1 (p\u00a0<\u00a00.001).")
+    assert "may be chance (p\u00a0=\u00a00.400)" in verdict(Rival("CRF", 0.02, 0.4), "F1")
     assert verdict(Rival("CRF", -0.02, 0.01), "F1").startswith("Behind the strongest baseline, the CRF, by 0.0200")
