@@ -7,14 +7,14 @@ import re
 from markupsafe import Markup, escape
 
 TYPED = re.compile(r"`([^`]+)`")
-BREAKS = re.compile(r"(?<=[,/=_])(?=\w)|(?=\()|(?<=[ ])")  # here a long name may go on in the next line
+BREAKS = re.compile(r"(?<=[,/_])(?=\w)|(?=\()|(?<=[ ])")  # here a long name may go on in the next line
 
 
 def soft_breaks(name: str) -> Markup:
     """A name that may be broken between its parts, never inside a word: not at a hyphen either.
 
     >>> str(soft_breaks("perceptron(rounds=10)"))
-    '<span>perceptron</span><wbr><span>(rounds=</span><wbr><span>10)</span>'
+    '<span>perceptron</span><wbr><span>(rounds=10)</span>'
     """
     parts = [part for part in BREAKS.split(name) if part]
     return Markup("<wbr>").join(Markup("<span>{}</span>").format(part) for part in parts)
