@@ -30,8 +30,8 @@ def test_columns(gramline: Any, columns: Path, tmp_path: Path) -> None:
         "labels: D 2, N 2, V 1",
         "the/D dog/N",
         "a/D cat/N barks/V",
-        f"next    gramline fit {target}",
-        f"        gramline cv {target}",
+        "next    gramline fit x.parquet",
+        "        gramline cv x.parquet",
     ]
     assert Corpus.load(target).labels == [["D", "N"], ["D", "N", "V"]]
 

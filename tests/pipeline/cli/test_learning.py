@@ -23,7 +23,7 @@ def test_fit_says_what_it_learned(gramline: Any, gram: Path, tmp_path: Path) -> 
     answer = gramline("fit", gram, "-o", tmp_path / "m.zarr", "--rounds", "4", "--average", "--set", "early_stop=false")
     assert (answer.code, answer.err) == (0, "")
     assert "training on 15 rows in 10 tiles" in answer.out
-    assert f"model written to {tmp_path / 'm.zarr'}" in answer.out
+    assert "model written to m.zarr" in answer.out
     told = gramline("fit", gram, "-o", tmp_path / "m.zarr", "--overwrite", "--rounds", "4", "--json").json
     assert (told["learner"], told["params"]["rounds"]) == ("labeling-perceptron", 4)
     assert told["labels"] == ["N", "D", "V"]

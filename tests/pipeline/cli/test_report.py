@@ -12,13 +12,13 @@ def test_a_run_as_a_page(gramline: Any, gram: Path, tmp_path: Path) -> None:
     assert gramline("cv", gram, "--set", "rounds=1,3", "--folds", "2", "-o", run, "--inline").code == 0
     told = gramline("report", run)
     assert (told.code, told.err) == (0, "")
-    assert f"report written to {run / 'report.html'}" in told.out
+    assert "report written to cv.run/report.html" in told.out
     page = (run / "report.html").read_text("utf-8")
     assert "Every tile was there already" in page
     assert "labeling-perceptron(rounds=3)" in re.sub("<[^>]+>", "", page)
     assert "the run was made from a Gram matrix without its corpus" in page  # no features, no baselines
     assert "next    open " in told.out
-    assert f"gramline fit --from-run {run}" in told.out
+    assert "gramline fit --from-run cv.run\n" in told.out
     other = gramline("report", run, "-o", tmp_path / "page.html", "--json").json
     assert other["bytes"] == (tmp_path / "page.html").stat().st_size
 
