@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find kernels learners pipeline \( -name '*.py' -o -name '*.txt' \) -printf '%p ' 2>/dev/null)
 
-.PHONY: help demo test test-slow lint types layers snapshot reference pages pictures bench chaos soak fuzz places results scale slurm clean format
+.PHONY: help demo test test-slow lint types layers snapshot reference pages pictures docs bench chaos soak fuzz places results scale slurm clean format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -66,6 +66,10 @@ pages: $(VENV)/.developer  ## runs the commands of README, tutorial, how-to and 
 
 pictures: $(VENV)/.developer  ## terminal and report of the tutorial as pictures, with the Chromium of this machine
 	$(BIN)/python docs/screenshots.py
+
+docs: $(VENV)/.developer  ## these pages and the reference of every public name as a static site in build/site
+	$(BIN)/python -m sphinx --fail-on-warning --quiet -c docs . build/site
+	@echo "open build/site/README.html"
 
 bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks

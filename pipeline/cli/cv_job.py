@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gramline.kernels.base import Kernel
 from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_options_of
@@ -60,17 +61,18 @@ def prepare(
     source = _source(path, is_file, file, corpus_path)
     gram, data = source.gram, source.data
     asked = _learner_parameters(given, settings)
-    advised: dict[str, Any] = {}
-    if not is_file and gram is None and data.corpus is not None and "name" not in asked:
-        advised = _recommended_learner(data.corpus)
-        data = data if compares_words(file) else JobData.of_corpus(described(data.corpus), path)
+    is_advised = not is_file and gram is None and data.corpus is not None and "name" not in asked
+    if is_advised and data.corpus is not None and not compares_words(file):
+        data = JobData.of_corpus(described(data.corpus), path)
     if gram is not None and given.of("kernel"):
         raise InputError(f"{path} is a Gram matrix, whose kernel is known", advice="leave out what describes a kernel")
     choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data, is_bare=not is_file)
     kernels = tuple(dict.fromkeys(choice.kernel for choice in choices))
+    if is_advised and data.corpus is not None:
+        asked = _recommended_learner(data.corpus, kernels[0]) | asked
     job = Job(
         kernels=kernels,
-        variants=_variants(file, advised | asked, len(kernels), data.corpus is not None),
+        variants=_variants(file, asked, len(kernels), data.corpus is not None),
         folds=_fold_spec(file),
         inner_folds=file.folds.inner,
         metric=file.output.metric,
@@ -130,9 +132,9 @@ def _folder(file: JobFile, table: str, path: str | None, default: Path) -> str:
     return folder
 
 
-def _recommended_learner(corpus: Corpus) -> dict[str, Any]:
+def _recommended_learner(corpus: Corpus, kernel: Kernel) -> dict[str, Any]:
     """What a [learner] table would say of the learner that `gramline fit` takes."""
-    learner = recommended_learner(corpus)
+    learner = recommended_learner(corpus, kernel)
     usual = type(learner)().get_params()
     return {"name": learner.name} | {key: value for key, value in learner.get_params().items() if value != usual[key]}
 

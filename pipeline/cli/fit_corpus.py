@@ -110,14 +110,17 @@ class CorpusFit:
         require_file(self.path, "a file with labels, a corpus or a store that `gramline gram build` wrote")
         return labeled_file(self.path, self.job)
 
-    def kernel(self, corpus: Corpus, learner: Learner) -> KernelChoice | None:
+    def asked_kernel(self, corpus: Corpus) -> KernelChoice | None:
+        """The kernel that is asked for, if one is."""
+        return kernel_from(self.job, corpus) if self.job.kernel or self.job.given.of("kernel") else None
+
+    def kernel(self, corpus: Corpus, learner: Learner, asked: KernelChoice | None) -> KernelChoice | None:
         """The kernel that is asked for, the recommended one, or none for a learner on features."""
-        asked = bool(self.job.kernel or self.job.given.of("kernel"))
         if learner.reads_corpus:
             if self.job.given.of("kernel"):
                 raise InputError(f"{learner.name} reads features and has no kernel; leave --kernel out")
             return None
-        return kernel_from(self.job, corpus) if asked else KernelChoice(recommended_kernel(corpus))
+        return asked or KernelChoice(recommended_kernel(corpus))
 
 
 def fit_corpus(fitting: CorpusFit) -> None:
@@ -129,9 +132,11 @@ def fit_corpus(fitting: CorpusFit) -> None:
     corpus = fitting.read(named)
     if not any(corpus.label_counts().values()):
         raise InputError(f"{fitting.path} has no labels to learn from; give a file with labels")
-    learner = fitting.wanted.on(recommended_learner(corpus)) if named is None else named
     corpus = described(corpus) if named is None and not compares_words(fitting.job) else corpus
-    choice = fitting.kernel(corpus, learner)
+    asked = fitting.asked_kernel(corpus)
+    advised = recommended_learner(corpus, None if asked is None else asked.kernel)
+    learner = fitting.wanted.on(advised) if named is None else named
+    choice = fitting.kernel(corpus, learner, asked)
     kernel = None if choice is None else choice.kernel
     if not fitting.as_json:
         _say_corpus(fitting.path, corpus)

@@ -110,7 +110,7 @@ class KernelLabeler(Estimator):
                 "gramline.pipeline.fit_ranker"
             )
         corpus = self._described(self._corpus(X, y))
-        learner: Any = recommended_learner(corpus) if self.learner is None else self.learner.fresh()
+        learner: Any = recommended_learner(corpus, self.kernel) if self.learner is None else self.learner.fresh()
         kernel = None
         if learner.reads_corpus:
             learner.fit(corpus)

@@ -38,7 +38,7 @@ class Recommendation(NamedTuple):
 def recommend(corpus: Corpus, kernel: Kernel | None = None) -> Recommendation:
     """The pair for a labeled corpus; a kernel that is given stays."""
     chosen = recommended_kernel(corpus) if kernel is None else kernel
-    return Recommendation(chosen, recommended_learner(corpus))
+    return Recommendation(chosen, recommended_learner(corpus, chosen))
 
 
 def recommended_kernel(corpus: Corpus) -> Kernel:
@@ -56,15 +56,16 @@ def recommended_kernel(corpus: Corpus) -> Kernel:
     return makers[corpus.kind]()
 
 
-def recommended_learner(corpus: Corpus) -> Learner:
+def recommended_learner(corpus: Corpus, kernel: Kernel | None = None) -> Learner:
     """The learner for the labels of a corpus: label chains on sequences, single positions on trees and graphs.
 
-    A position without a label can be left out by itself only where there is no chain.
+    A position without a label can be left out by itself only where there is no chain. A kernel that sees neighbours
+    needs no chain, and its values differ by orders of magnitude, beside which transitions have no one scale.
     """
     is_chain = corpus.kind == "sequences"
     n_complete = sum(None not in path for path in corpus.labels)
     chosen: Learner
-    if is_chain and 2 * n_complete >= len(corpus):
+    if is_chain and isinstance(kernel, PositionKernel | None) and 2 * n_complete >= len(corpus):
         chosen = HiddenMarkovPerceptron(CHAIN_ROUNDS, dual=True)
         chosen.set_params(unlabeled="error" if n_complete == len(corpus) else "drop")
     else:

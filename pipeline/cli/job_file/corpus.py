@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Literal
 
+from gramline.kernels.observations.base import Identity
+from gramline.kernels.observations.substitution import Substitution
 from gramline.pipeline.cli.job_file.file import JobFile, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options_of
 from gramline.pipeline.corpus.corpus import Corpus
@@ -35,9 +37,10 @@ def labeled_file(path: str, job: JobFile) -> Corpus:
 
 
 def compares_words(job: JobFile) -> bool:
-    """Whether a kernel is named without an observation kernel: the identity compares words as they are."""
+    """Whether a kernel is named whose observation kernel compares words as they are."""
     kernel = {**job.kernel, **kernel_options_of(job)}
-    return bool(kernel) and "observation" not in kernel
+    observation = kernel.get("observation", {"name": Identity.name})
+    return bool(kernel) and observation["name"] in (Identity.name, Substitution.name)
 
 
 def corpus_of(job: JobFile, key: Literal["path", "other"], like: Corpus | None = None) -> Corpus:

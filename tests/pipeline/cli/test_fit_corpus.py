@@ -80,11 +80,11 @@ def test_a_kernel_of_little_use_is_noted_once(
 ) -> None:
     monkeypatch.setattr(first_fit, "fits_memory", lambda *_: in_memory)
     options = ("--kernel", "position", "--observation", "identity", "--no-evaluate", "--json")
-    answer = gramline("fit", train.name, *options)
-    assert answer.code == 0
-    assert answer.err.count("identity compares feature sets as a whole") == 1
     corpus = Corpus.read(train, features="spelling", window=1)
     corpus.save("train.parquet")
+    answer = gramline("fit", "train.parquet", *options)
+    assert answer.code == 0
+    assert answer.err.count("identity compares feature sets as a whole") == 1
     built = gramline("gram", "build", "train.parquet", "-o", "g.zarr", "--inline", *options[:4])
     assert answer.err.splitlines()[-1] in built.err.splitlines()  # the same words
 
@@ -147,7 +147,13 @@ def test_what_cannot_be_fitted(gramline: Any, train: Path, options: tuple[str, .
 def test_a_kernel_that_is_named_without_observation_kernel_compares_words(gramline: Any, tmp_path: Path) -> None:
     (tmp_path / "x.conll").write_text("a X\nb Y\n\nb Y\na X\n")
     fit = ["fit", tmp_path / "x.conll", "--no-evaluate", "-o", tmp_path / "m.zarr", "--overwrite"]
-    assert "tokens as they are" in gramline(*fit, "--kernel", "sequence-labeling").out
+    told = gramline(*fit, "--kernel", "sequence-labeling").out
+    assert "tokens as they are" in told
+    assert "learner  labeling-perceptron" in told  # a kernel that sees neighbours needs no chain
+    (tmp_path / "y.conll").write_text("M H\nK C\n\nK C\nV H\n")
+    fit[1] = tmp_path / "y.conll"
+    assert gramline(*fit, "--kernel", "position", "--observation", "substitution:blosum62").code == 0
+    fit[1] = tmp_path / "x.conll"
     assert "spelling features" in gramline(*fit, "--kernel", "position", "--observation", "linear").out
 
 

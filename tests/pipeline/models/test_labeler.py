@@ -247,7 +247,7 @@ def test_half_a_pair_is_completed() -> None:
     assert with_learner.recipe_ is not None
     assert with_learner.recipe_.features == "spelling"
     with_kernel = KernelLabeler(SequenceLabeling(c=0.7)).fit(X, WHOLE_Y)
-    assert isinstance(with_kernel.learner_, HiddenMarkovPerceptron)
+    assert isinstance(with_kernel.learner_, LabelingPerceptron), "a kernel that sees neighbours needs no chain"
     assert with_kernel.kernel_ == SequenceLabeling(c=0.7)
     assert with_kernel.recipe_ == Recipe("lists"), "a kernel that was chosen sees the words themselves"
     on_features = KernelLabeler(learner=HiddenMarkovPerceptron(dual=False)).fit(X, WHOLE_Y)
