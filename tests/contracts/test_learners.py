@@ -136,7 +136,9 @@ def test_refuses_what_it_cannot_read(learner: Any) -> None:
     trained = fitted(learner)
     for given in (strange, [["the", "cat"]], np.eye(3), None):
         for call, others in ((trained.predict, evidence(learner)), (learner.fresh().fit, training(learner))):
-            with pytest.raises(ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram), but"):
+            with pytest.raises(
+                ValueError, match=r"expected a (corpus|Gram matrix), got|reads a (corpus|Gram matrix), but"
+            ):
                 call(given, *others[1:])
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "docs" / "transcripts.py"
 MARKDOWN = sorted(
     path.relative_to(ROOT)
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "deploy").rglob("*.md")]
 )
 FENCED = re.compile(r"^```.*?^```$", flags=re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")

@@ -183,7 +183,7 @@ def test_values_that_no_training_could_use(name: str, key: str) -> None:
             "kernel-zscore",
             {"preconditioner": "nystrom", "ridge": (0.1, 0.2)},
             "preconditioner",
-            "the Nystrom preconditioner belongs to one ridge; give a number, or use preconditioner='wide' for several",
+            "the Nystrom preconditioner belongs to one ridge; give a number, or set preconditioner to wide for several",
         ),
         (
             "gaussian-process",

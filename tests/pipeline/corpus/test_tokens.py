@@ -87,7 +87,7 @@ def test_labels_of_a_mapping_are_refused() -> None:
 
 def test_letters_only_by_option() -> None:
     with pytest.raises(
-        CorpusError, match=r"structure 0: tokens must be a list, got the string 'MKV'; split it .*letters=True"
+        CorpusError, match=r"structure 0: tokens must be a list, got the string 'MKV'; split it .*\(letters\)"
     ):
         Corpus.from_sequences(["MKV"])
     corpus = Corpus.from_sequences(["MKV", ["A", "V"]], ["HHC", ["C", None]], letters=True)
