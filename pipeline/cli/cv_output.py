@@ -110,14 +110,23 @@ def say_results(ready: Prepared, result: JobResult) -> None:
     say_next(*([] if ready.file.output.report else [f"gramline report {run}"]), f"gramline fit --from-run {run}")
 
 
-def _in_column(name: str, is_best: bool = False) -> str:
+def _in_column(name: str, mark: str = "\u00a0") -> str:
     """A name that may go on below only between words and before its parameters."""
-    return ("*\u00a0" if is_best else "\u00a0\u00a0") + name.replace("(", " (", 1).replace("  (", " (")
+    return f"{mark}\u00a0" + name.replace("(", " (", 1).replace("  (", " (")
+
+
+def _names(summary: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """What the column of settings is called, and its names: parameters alone where all are of one learner."""
+    settings = [*summary["settings"], *summary["failed"]]
+    names, learner = setting_names(settings, summary["files"]), settings[0]["learner"]
+    if all(name.startswith(f"{learner}(") and name.endswith(")") for name in names):
+        return learner, [name[len(learner) + 1 : -1] for name in names]
+    return "setting", names
 
 
 def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
     """One row per setting, sorted; the majority label in its place among them, failed settings below."""
-    names = setting_names([*summary["settings"], *summary["failed"]], summary["files"])
+    title, names = _names(summary)
     columns = (metric, "f1" if metric == "accuracy" else "accuracy")
 
     def cells(scores: Mapping[str, Any]) -> list[str]:
@@ -128,24 +137,24 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
         setting = summary["settings"][number]
         is_best, p = number == summary["best"], setting["behind_best"]["p"]
         shown = "" if p is None or is_best else f"{p:.3f}"
-        rows.append((_in_column(names[number], is_best), *cells(setting["scores"]), shown))
+        rows.append((_in_column(names[number], "*" if is_best else "\u00a0"), *cells(setting["scores"]), shown))
     best = summary["settings"][summary["best"]]["scores"][metric]["folds"]
     known = summary["baselines"] or {"rows": [], "left_out": []}
     for row in known["rows"]:
         p = compare_values(best, row["scores"][metric]["folds"]).p
         shown = f"{p:.3f}" if isfinite(p) else ""
-        rows.append((_in_column(f"{row['name']} (baseline)"), *cells(row["scores"]), shown))
+        rows.append((_in_column(row["name"], "="), *cells(row["scores"]), shown))
     labels = dict.fromkeys(summary["majority"]["labels"])
-    rows.append((_in_column(f"majority label ({', '.join(labels)})"), *cells(summary["majority"]["scores"]), ""))
+    rows.append((_in_column(f"majority label ({', '.join(labels)})", "="), *cells(summary["majority"]["scores"]), ""))
     failed = names[len(summary["settings"]) :]
     rows.extend((_in_column(name), "failed", "", "") for name in failed)
     titles = [metric_name(name) for name in columns]
-    say_table((f"setting (* best {metric})", *titles, "p"), rows)
-    if any(row[-1] for row in rows):
-        say(f"p: paired t-test of {metric} against the best over the folds, two-sided")
+    say_table((title, *titles, "p"), rows)
+    test = "; p: paired t-test against it over the folds, two-sided" if any(row[-1] for row in rows) else ""
+    say(f"*: best {metric_name(metric)}{test}")
     if known["rows"]:
         took = ", ".join(f"{row['name']} {duration(row['seconds'])}" for row in known["rows"])
-        say_folded("", f"baselines on the same features and folds took: {took} (--no-baselines leaves them out)")
+        say_folded("", f"=: baselines on the same features and folds, took {took} (--no-baselines leaves them out)")
     for sentence in left_out_sentences(known):
         say_folded("", sentence)
     for reason in dict.fromkeys(setting["reason"] for setting in summary["failed"]):

@@ -17,6 +17,7 @@ from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 80
+UNIT = re.compile(r"(?<=\d) (?=[A-Za-z]{1,3}\b)")  # between a number and what it counts
 NO_BREAK, GLUE = "\u00a0", "\ue000"  # rich breaks lines at the first; the second is in no font and no text
 GAP = 3  # between two columns of a table
 
@@ -58,10 +59,10 @@ def say_table(
 ) -> None:
     """A table: the first `n_left` columns and those of `texts` to the left, numbers to the right.
 
-    Cells are broken at spaces, not at no-break spaces. One that is wider than 80 columns goes on below, with the first
-    `n_left` columns again.
+    Cells are broken at spaces, not at no-break spaces or between a number and its unit. A table that is wider than 80
+    columns goes on below, with the first `n_left` columns again.
     """
-    listed = [[cell.replace(NO_BREAK, GLUE) for cell in row] for row in rows]
+    listed = [[UNIT.sub(GLUE, cell.replace(NO_BREAK, GLUE)) for cell in row] for row in rows]
     for number, part in enumerate(_parts(header, listed, n_left)):
         table = Table(box=box.SIMPLE_HEAD, title=None if number else title, title_justify="left", pad_edge=False)
         for column, width in zip(part, _widths(part, header, listed), strict=True):
