@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gramline.kernels._jit import jit
-from gramline.kernels.errors import KernelOverflowError, PackingError
+from gramline.kernels.errors import KernelError, KernelOverflowError, PackingError
 from gramline.kernels.packing import Floats, Offsets, Packable, Packed, pack_pair
 from gramline.kernels.parameters import Record
 
@@ -60,6 +60,12 @@ def mirror(tile: Tile) -> None:
             for r in range(i, min(i + block, n)):
                 for s in range(j, min(j + block, r)):
                     tile[r, s] = tile[s, r]
+
+
+def check_kernel(kernel: object) -> None:
+    """Refuse what is not a kernel, such as its name or its class."""
+    if not isinstance(kernel, Kernel):
+        raise KernelError(f"expected a kernel such as SequenceLabeling(), got {kernel!r}")
 
 
 def require_fit(tile: Tile, dtype: DTypeLike, kernel: str, advice: str) -> None:

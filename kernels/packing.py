@@ -245,7 +245,7 @@ class Packable(Protocol):
 
 def check_packable(corpus: object) -> None:
     """Refuse what is not a corpus, such as the lists that one is made from."""
-    if not isinstance(corpus, Packed | Packable):
+    if not isinstance(corpus, Packed | Packable) or isinstance(corpus, type):
         raise PackingError(
             f"expected a corpus, got {type(corpus).__name__}",
             advice="make one of lists with Corpus.from_sequences and its like",

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gramline.kernels.base import check_kernel
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.marginalized import PositionLabeling, ReachingLabeling
 from gramline.kernels.packing import Packable, Packed, pack_pair
@@ -32,6 +33,7 @@ class ReachSample:
     """A few runs of structures, compared with each other, and the largest structures, compared with themselves."""
 
     def __init__(self, kernel: ReachingLabeling, corpus: Packable | Packed) -> None:
+        check_kernel(kernel)
         packed = kernel.prepare(pack_pair(corpus, None)[0])
         self.kernel = kernel
         self.pairs = list(combinations(_runs(packed), 2)) or [(packed, packed)]
@@ -97,7 +99,8 @@ def with_reach(kernel: K, corpus: Packable | Packed, share: float = CONTEXT_SHAR
     >>> with_reach(SequenceLabeling(), corpus).reach
     1.0
     """
-    return kernel.reaching(ReachSample(kernel, corpus).reach(share))
+    reach = ReachSample(kernel, corpus).reach(share)
+    return kernel.reaching(reach)
 
 
 def reach_grid(kernel: K, corpus: Packable | Packed, shares: tuple[float, ...] = GRID_SHARES) -> list[K]:

@@ -27,9 +27,12 @@ Loss = Annotated[Literal["none", "hamming"], '`"hamming"` counts wrong positions
 def is_listed(value: Any) -> bool:
     """Several values one after another: a list, an array, a generator.
 
-    Text would fall into characters, bytes into numbers and a mapping into its keys: they are none.
+    Text would fall into characters, bytes into numbers and a mapping into its keys: they are none. An array without
+    axes is one value.
     """
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
+    if isinstance(value, str | bytes | bytearray | Mapping | type) or getattr(value, "ndim", 1) == 0:
+        return False
+    return isinstance(value, Iterable)
 
 
 class Estimator:

@@ -15,7 +15,8 @@ import numpy as np
 
 from gramline.learners.arrays import Counts
 from gramline.learners.errors import LabelError
-from gramline.learners.labels import Labels
+from gramline.learners.estimator import is_listed
+from gramline.learners.labels import Labels, label_lists
 
 Span = tuple[int, int, str]  # first position, position after the last, type
 
@@ -112,6 +113,8 @@ def evaluate(gold: Labels, predicted: Labels, *, dummy: str | None = "O") -> Eva
     >>> result.n_wrong, result.tokens.precision, result.tokens.recall, result.spans.f1
     (1, 1.0, 0.5, 0.0)
     """
+    if dummy is not None and not isinstance(dummy, str):
+        raise LabelError(f"the dummy label is a string, or None where every label counts, got {dummy!r}")
     pairs = _paired(gold, predicted)
     flat = [(right, guess) for structure in pairs for right, guess in structure if right is not None]
     if not flat:
@@ -186,14 +189,14 @@ def _total(scores: Iterable[Score]) -> Score:
 
 
 def _paired(gold: Labels, predicted: Labels) -> list[list[tuple[str | None, str]]]:
-    right, guess = list(gold), list(predicted)
+    right, guess = _checked(gold, "gold label"), _checked(predicted, "predicted label")
     if len(right) != len(guess):
         raise LabelError(f"there are gold labels for {len(right)} structures, but predictions for {len(guess)}")
     pairs: list[list[tuple[str | None, str]]] = []
     for structure, (known, guessed) in enumerate(zip(right, guess, strict=True)):
         if guessed is None:
             raise LabelError("there are no predictions", structure=structure)
-        labels = [None] * len(guessed) if known is None else list(known)
+        labels = [None] * len(guessed) if known is None else known
         if len(labels) != len(guessed):
             problem = f"there are {len(labels)} gold labels, but {len(guessed)} predictions"
             raise LabelError(problem, structure=structure)
@@ -202,3 +205,13 @@ def _paired(gold: Labels, predicted: Labels) -> list[list[tuple[str | None, str]
                 raise LabelError("there is a gold label, but no prediction", structure=structure, position=position)
         pairs.append([(label, other or "") for label, other in zip(labels, guessed, strict=True)])
     return pairs
+
+
+def _checked(labels: Labels, what: str) -> list[list[str | None] | None]:
+    """One list of labels per structure, of the length it has; None for a structure without any."""
+    if not is_listed(labels):
+        raise LabelError(f"{what}s must be one list of strings per structure, got {type(labels).__name__}")
+    rows = list(labels)
+    lengths = [len(row) if isinstance(row, Sequence | np.ndarray) and is_listed(row) else 0 for row in rows]
+    lists = label_lists(rows, np.array(lengths, np.int64), what)
+    return [None if row is None else checked for row, checked in zip(rows, lists, strict=True)]

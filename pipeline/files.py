@@ -114,6 +114,23 @@ def system_reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def path_text(path: str | os.PathLike[str]) -> str:
+    """A path or url as text; what is none, and what no system can look for, is refused."""
+    text = path if isinstance(path, str) else path.__fspath__() if isinstance(path, os.PathLike) else None
+    if not isinstance(text, str):
+        raise InputError(f"expected a path, got {type(path).__name__}", advice="give a string or a pathlib.Path")
+    if not text:
+        raise InputError("the path is empty", advice="give the path of a file or a folder")
+    if "\0" in text:
+        raise InputError(f"{text[:LONGEST]!r} is no path: it has a zero byte in it", advice="give another path")
+    try:
+        os.stat(text)  # noqa: PTH116 - a url is no Path
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(f"the path {text[:LONGEST]}... is too long", advice="give another path") from None
+    return text
+
+
 def _mode(path: str | Path) -> int:
     """What the system says is there, 0 for nothing; a path that it cannot look for, one too long, say, is refused."""
     try:

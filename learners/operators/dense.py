@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gramline.kernels.base import Kernel
+from gramline.kernels.base import Kernel, check_kernel
 from gramline.kernels.errors import KernelParameterError
 from gramline.kernels.marginalized import SemidefiniteMatrix
 from gramline.kernels.packing import Packable, Packed
@@ -15,6 +16,7 @@ from gramline.kernels.parameters import plain_value
 from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
+from gramline.learners.estimator import is_listed
 from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import GramLayout
 
@@ -58,7 +60,7 @@ class DenseGram:
         col_diagonal: ArrayLike | None = None,
         block_rows: int | None = None,
     ) -> None:
-        self.matrix = np.asarray(matrix)
+        self.matrix = _array(matrix, "the matrix")
         self.layout = GramLayout.of(lengths, other_lengths, block_rows)
         if self.matrix.shape != self.layout.shape:
             raise LearnerError(
@@ -79,7 +81,7 @@ class DenseGram:
         self.label_kernel = None if label_kernel is None else np.array(label_kernel)
         if self.label_names is not None:
             self._check_labels(len(self.label_names))
-        self._col_diagonal = None if col_diagonal is None else np.asarray(col_diagonal, float)
+        self._col_diagonal = None if col_diagonal is None else _array(col_diagonal, "col_diagonal", float)
         if self._col_diagonal is not None and self._col_diagonal.shape != self.shape[1:]:
             raise LearnerError(
                 f"col_diagonal has shape {self._col_diagonal.shape}, but there are {self.shape[1]} columns"
@@ -97,6 +99,7 @@ class DenseGram:
         block_rows: int | None = None,
     ) -> DenseGram:
         """The Gram of a kernel over a corpus (or between two), with the priors and label kernel it implies."""
+        check_kernel(kernel)
         rows, cols = kernel.prepared_pair(corpus, other)
         gram = cls(
             kernel.tile(rows, rows if cols is None else cols),
@@ -149,6 +152,13 @@ class DenseGram:
         return cholesky(self.matrix, scale, shift, rows)
 
 
+def _array(values: ArrayLike, what: str, dtype: type | None = None) -> Matrix:
+    try:
+        return np.asarray(values, dtype)
+    except (TypeError, ValueError):
+        raise LearnerError(f"{what} must be a table of numbers with rows of one length") from None
+
+
 def _check_symmetric(matrix: Tile) -> None:
     """Refuse a square Gram that differs from its transpose by more than rounding in single precision."""
     limit = 1e-5 * float(np.max(np.abs(matrix), initial=0.0))
@@ -165,16 +175,19 @@ def _check_symmetric(matrix: Tile) -> None:
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    given: list[Any] = list(names) if is_listed(names) else [None]
+    if not all(isinstance(name, str) for name in given):
+        raise LearnerError(f"label_names must be a list of strings, got {names!r}")
+    for number, name in enumerate(given):
+        if name in given[:number]:
             raise LearnerError(f"the label {name!r} is listed twice; list each label once")
-    return tuple(names)
+    return tuple(given)
 
 
 def _prior(prior: ArrayLike | None, n_rows: int, what: str) -> Matrix | None:
     if prior is None:
         return None
-    table = np.asarray(prior, float)
+    table = _array(prior, what, float)
     if table.ndim != 2 or len(table) != n_rows:
         raise LearnerError(f"{what} has shape {table.shape}, but there are {n_rows} positions")
     if (improper := improper_row(table)) is not None:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gramline.kernels.parameters import plain_value
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.kernels.value_kinds import Number
 from gramline.learners.arrays import Indices, Tile
 from gramline.learners.errors import LayoutError
 
@@ -37,7 +39,9 @@ class BlockLayout:
         """Blocks filled greedily; a block size that was not given fits small data, and the longest structure."""
         sizes = _whole_numbers(lengths)
         longest = int(sizes.max(initial=0))
-        if block_rows is None:
+        if block_rows is not None:
+            block_rows = plain_value("block_rows", Number(whole=True, least=1), block_rows, LayoutError)
+        else:
             fitting = (size for size in SMALL_BLOCK_ROWS if sizes.sum() <= size)
             block_rows = max(next(fitting, DEFAULT_BLOCK_ROWS), longest)
         if longest > block_rows:
@@ -142,7 +146,10 @@ class GramLayout:
 
 
 def _whole_numbers(lengths: ArrayLike) -> Indices:
-    sizes = np.asarray(lengths)
+    try:
+        sizes = np.asarray(lengths)
+    except ValueError:  # lists of several lengths
+        sizes = np.zeros((0, 0))
     if sizes.ndim != 1 or (len(sizes) and not np.issubdtype(sizes.dtype, np.integer)):
         raise LayoutError(f"lengths must list how many positions each structure has, got {lengths!r}")
     if sizes.min(initial=0) < 0:

@@ -26,6 +26,8 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str = "label") -> tup
 
     None, for a position or a structure, is a missing label.
     """
+    if not is_listed(y):
+        raise CorpusError(f"{what}s must be one list of strings per structure, got {type(y).__name__}")
     given = [row if row is None else listed(row, structure, f"{what}s") for structure, row in enumerate(y)]
     try:
         rows = label_lists(given, np.diff(starts), what)
@@ -45,6 +47,8 @@ def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[st
     if not label_names:
         advice = "give label names in their order (--labels)"
         raise CorpusError("a prior needs labels to name its columns", advice=advice)
+    if not is_listed(prior):
+        raise CorpusError(f"prior must be a list with one table per structure, got {type(prior).__name__}")
     tables = list(prior)
     if len(tables) != len(starts) - 1:
         problem = f"{len(starts) - 1} structures but {len(tables)} prior tables"

@@ -34,7 +34,7 @@ from gramline.pipeline.corpus.pack import PACKED_TYPES
 from gramline.pipeline.corpus.parses import productions, single_tree
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.corpus.tokens import TokenColumns, listed
-from gramline.pipeline.corpus.validation import check, check_columns
+from gramline.pipeline.corpus.validation import check, check_columns, name_list
 from gramline.pipeline.errors import CorpusError
 
 
@@ -50,7 +50,7 @@ class CheckedTable:
     """
 
     def __init__(self, table: pa.Table, kind: str, label_names: Iterable[str] = ()) -> None:
-        if kind not in PACKED_TYPES:
+        if not isinstance(kind, str) or kind not in PACKED_TYPES:
             raise CorpusError(f"a corpus holds {', '.join(PACKED_TYPES)}, not {kind!r}")
         check_columns(table, kind)
         self._hold(table, kind, tuple(label_names))
@@ -233,7 +233,7 @@ class CheckedTable:
         labels: Iterable[str] | None = None,
     ) -> Self:
         """A corpus of columns that a reader made; structure i has the positions starts[i]:starts[i + 1]."""
-        names = () if labels is None else tuple(labels)
+        names = () if labels is None else name_list(labels, "labels")
         if y is not None:
             columns["labels"], names_in_use = label_columns(y, starts)
             if labels is None:  # the columns of a prior must not depend on how often a label occurs

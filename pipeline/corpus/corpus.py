@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Offsets, Packed
+from gramline.kernels.parameters import plain_value
+from gramline.kernels.value_kinds import Number
+from gramline.learners.estimator import is_listed
 from gramline.pipeline.corpus.columns import label_columns
 from gramline.pipeline.corpus.doors import OutsideData
 from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint, string_array
@@ -23,7 +26,7 @@ from gramline.pipeline.corpus.pack import pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table
 from gramline.pipeline.corpus.parses import Tree, nested
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
-from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check_labels
+from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY, check_labels, name_list
 from gramline.pipeline.errors import CorpusError
 
 LabelLists = list[list[str | None]]
@@ -151,7 +154,11 @@ class Corpus(OutsideData):
 
     def select(self, indices: Iterable[int]) -> Self:
         """The given structures in the given order; label names stay, so that codes stay."""
-        wanted = np.asarray(list(indices), np.int64)
+        given = np.asarray(list(indices) if is_listed(indices) else indices)
+        if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
+            problem = f"structures are chosen by a list of their numbers, got {indices!r}"
+            raise CorpusError(problem, advice="give numpy.flatnonzero(mask) for a mask")
+        wanted = given.astype(np.int64)
         if (outside := wanted[(wanted < -len(self)) | (wanted >= len(self))]).size:
             raise CorpusError(f"out of range, the corpus has {len(self)} structures", structure=int(outside[0]))
         if not len(wanted):
@@ -160,18 +167,19 @@ class Corpus(OutsideData):
 
     def split(self, fraction: float = 0.8, seed: int | None = None) -> tuple[Self, Self]:
         """Two parts, the first with `fraction` of the structures; in order, or drawn at random with a seed."""
-        count = round(fraction * len(self))
+        count = round(plain_value("fraction", Number(), fraction, CorpusError) * len(self))
         if not 0 < count < len(self):
             raise CorpusError(f"a fraction of {fraction} leaves a part of {len(self)} structures empty")
         order = list(range(len(self)))
         if seed is not None:
+            seed = plain_value("seed", Number(whole=True), seed, CorpusError)
             random.Random(seed).shuffle(order)
         return self.select(order[:count]), self.select(order[count:])
 
     def with_labels(self, y: Iterable[Any], labels: Iterable[str] | None = None) -> Self:
         """The same structures with other labels; label names are `labels`, or those of this corpus, or those of y."""
         column, names_in_use = label_columns(y, self._starts)
-        names = tuple(labels) if labels is not None else self._label_names or names_in_use
+        names = name_list(labels, "labels") if labels is not None else self._label_names or names_in_use
         corpus = self._derived(_replaced(self._table, "labels", column), names)
         check_labels(corpus._flat, names)
         return corpus
@@ -201,6 +209,11 @@ class Corpus(OutsideData):
 
     def with_column(self, name: str, values: Sequence[Any]) -> Self:
         """One more carried column, one value per structure; `id` may be replaced."""
+        if not isinstance(name, str):
+            raise CorpusError(f"the name of a column is a string, got {name!r}")
+        if not is_listed(values):
+            raise CorpusError(f"the column {name!r} must be a list with one value per structure, got {values!r}")
+        values = values if isinstance(values, Sized) else list(values)
         if name in CONTENT_COLUMNS and name != "id":
             raise CorpusError(f"the column {name!r} holds the content of the corpus", advice="choose another name")
         if len(values) != len(self):

@@ -10,7 +10,9 @@ from gramline.pipeline.choices import CorpusFormat
 from gramline.pipeline.corpus.constructors import CheckedTable
 from gramline.pipeline.corpus.frames import FrameColumns, Sentences, from_frame, from_mappings, named_tags, tag_names
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
+from gramline.pipeline.corpus.validation import name_list
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.files import path_text
 
 if TYPE_CHECKING:
     from gramline.pipeline.corpus.corpus import Corpus
@@ -46,7 +48,8 @@ class OutsideData(CheckedTable):
         from gramline.pipeline.corpus.corpus import Corpus  # which is made of this class
         from gramline.pipeline.corpus.imports import import_corpus
 
-        if str(path).endswith(".parquet"):
+        path = path_text(path)
+        if path.endswith(".parquet"):
             given = [
                 name for name, value in (("format", format), ("labels", labels), ("like", like)) if value is not None
             ]
@@ -54,7 +57,7 @@ class OutsideData(CheckedTable):
                 problem = f"{[*given, *options][0]} has no effect on a corpus that was read already"
                 raise CorpusError(problem, advice="leave it out, or read the file that it was made from")
             return Corpus.load(path)
-        return import_corpus(str(path), format, labels=labels, like=like, options=options, written=str)
+        return import_corpus(path, format, labels=labels, like=like, options=options, written=str)
 
     @classmethod
     def from_pandas(
@@ -86,8 +89,9 @@ class OutsideData(CheckedTable):
         >>> Corpus.from_pandas(frame, "word", "tag", sentence="id").labels
         [['P', 'V'], ['N']]
         """
-        sentences = from_frame(frame, FrameColumns(tokens, labels, sentence, tuple(columns)))
-        return cls._of_sentences(sentences, features, window, 1 + len(columns), label_names)
+        further = name_list(columns, "columns", "names of columns")
+        sentences = from_frame(frame, FrameColumns(tokens, labels, sentence, further))
+        return cls._of_sentences(sentences, features, window, 1 + len(further), label_names)
 
     @classmethod
     def from_rows(
@@ -121,6 +125,7 @@ class OutsideData(CheckedTable):
     def _of_sentences(
         cls, sentences: Sentences, features: str, window: int | None, columns: int, names: Sequence[str] | None
     ) -> Corpus:
+        names = None if names is None else name_list(names, "label_names", "label names")
         recipe = Recipe.of(LISTS, "sequences", features, window, columns)
         corpus = recipe.corpus_of(sentences.tokens, named_tags(sentences.tags, names), labels=names)
         return corpus if sentences.ids is None else corpus.with_column("id", sentences.ids)

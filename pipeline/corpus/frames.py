@@ -45,8 +45,14 @@ def from_frame(frame: Any, names: FrameColumns) -> Sentences:
     wanted = [names.tokens, *names.further]
     columns = [_column(frame, name) for name in wanted]
     tags = None if names.labels is None else _column(frame, names.labels)
-    if names.sentence is not None:
-        starts, ids = _sentence_starts(_column(frame, names.sentence), names.sentence)
+    sentence = None if names.sentence is None else _column(frame, names.sentence)
+    others = zip((*names.further, names.labels, names.sentence), (*columns[1:], tags, sentence), strict=True)
+    for name, column in others:
+        if column is not None and len(column) != len(columns[0]):
+            problem = f"the column {name!r} has {len(column)} rows, but {names.tokens!r} has {len(columns[0])}"
+            raise CorpusError(problem, advice="give columns of one length")
+    if names.sentence is not None and sentence is not None:
+        starts, ids = _sentence_starts(sentence, names.sentence)
         flat = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
         ranges = list(zip(starts, [*starts[1:], len(flat)], strict=True))
         cut = None if tags is None else [_present(tags[first:last]) for first, last in ranges]
@@ -71,6 +77,9 @@ def from_mappings(rows: Iterable[Any], tokens: str, labels: str | None) -> Sente
     """Rows that are mappings with a list of tokens each, and a list of tags."""
     if isinstance(rows, Mapping) or not is_listed(rows):
         raise CorpusError(f"rows must be a list of mappings, got {type(rows).__name__}")
+    for key, name in (("tokens", tokens), ("labels", labels)):
+        if not isinstance(name, str | None):
+            raise CorpusError(f"{key} must be the key of a row, got {name!r}", key=key)
     words, tags = list[Sequence[Any]](), list[Sequence[Any] | None]()
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -126,11 +135,18 @@ def _named(tag: Any, names: Sequence[str] | None, structure: int, position: int)
 
 def _column(frame: Any, name: str) -> list[Any]:
     """A column by its name; whatever has `tolist` gives Python values."""
-    known = [str(column) for column in (frame.columns if hasattr(frame, "columns") else frame)]
+    if not (hasattr(frame, "columns") or isinstance(frame, Mapping)):
+        advice = "use Corpus.from_sequences for lists of tokens, Corpus.from_rows for rows"
+        raise CorpusError(f"expected a data frame with named columns, got {type(frame).__name__}", advice=advice)
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", frame)  # an Arrow table has both
+    known = [str(column) for column in names]
     if name not in known:
         raise CorpusError(f"the frame has no column {name!r}", advice=did_you_mean(name, known))
     column = frame[name]
-    return list(column.tolist() if hasattr(column, "tolist") else column)
+    values = column.tolist() if hasattr(column, "tolist") else column
+    if not is_listed(values):
+        raise CorpusError(f"the column {name!r} must be a list, got {values!r}")
+    return list(values)
 
 
 def _cell(cell: Any, name: str, row: int) -> Sequence[Any]:

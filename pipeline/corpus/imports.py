@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from gramline.kernels.errors import did_you_mean
-from gramline.pipeline.choices import TEMPLATE, CorpusFormat
+from gramline.kernels.parameters import plain_value
+from gramline.kernels.value_kinds import Choice, Flag, Kind, Number, Words
+from gramline.pipeline.choices import TEMPLATE, CorpusFormat, LowerCase, UnusualLetters
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.notes import ONE_LABEL, Note
 from gramline.pipeline.corpus.readers.brackets import read_brackets
@@ -15,6 +17,7 @@ from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.readers.conllu import COLUMNS, KEYED, label_keys, read_conllu
 from gramline.pipeline.corpus.readers.fasta import read_fasta
 from gramline.pipeline.corpus.readers.jsonl import read_jsonl
+from gramline.pipeline.corpus.validation import name_list
 from gramline.pipeline.errors import InputError, UnknownLabelError
 from gramline.pipeline.files import require_file
 
@@ -49,7 +52,7 @@ def import_corpus(
     Label names and kept template features are those of `like` if there is one; labels that it does not have come last.
     """
     chosen = layout or format_of(path)
-    if chosen not in FORMATS:
+    if not isinstance(chosen, str) or chosen not in FORMATS:
         raise InputError(f"there is no format {chosen!r}", advice=did_you_mean(chosen, FORMATS))
     importer = FORMATS[chosen]
     given = {key: value for key, value in options.items() if value is not None}
@@ -62,11 +65,17 @@ def import_corpus(
                 )
             advice = f"leave it out or choose another {written('format')}"
             raise InputError(f"{written(key)} has no effect on {chosen} files", advice=advice)
+        if key in KINDS:
+            given[key] = plain_value(written(key), KINDS[key], given[key], InputError)
     require_file(path, f"a {chosen} file")
     if path.endswith(".parquet"):
         advice = "import the file that it was made from"
         raise InputError(f"{path} is a corpus already", advice=advice)
-    names = None if labels is None else [*map(str.strip, labels.split(","))] if isinstance(labels, str) else [*labels]
+    if isinstance(labels, str):
+        labels = [*map(str.strip, labels.split(","))]
+    names = None if labels is None else [*name_list(labels, written("labels"))]
+    if like is not None and not isinstance(like, Corpus):
+        raise InputError(f"{written('like')} must be a Corpus, got {like!r}", advice="read it with Corpus.load")
     if like is None:
         return importer.read(path, given, names, None)
     keep = like.packed().vocabulary.features
@@ -144,6 +153,15 @@ def import_notes(
 
 
 _FEATURES = ("features", "window")
+KINDS: dict[str, Kind] = {  # of options that every reader takes as they are; the others are checked where they are used
+    **dict.fromkeys(("features", "missing_label", "absent"), Words()),
+    **dict.fromkeys(("no_labels", "skip_document_marks", "skip_comments"), Flag()),
+    **dict.fromkeys(("strip_functions", "strip_empty", "label_lines"), Flag()),
+    "label": Words(may_be_empty=False),
+    "label_column": Number(whole=True),
+    "lower_case": Choice(get_args(LowerCase)),
+    "unusual_letters": Choice(get_args(UnusualLetters)),
+}
 FORMATS: dict[CorpusFormat, Importer] = {
     "conll": Importer(
         _conll,

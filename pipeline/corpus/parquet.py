@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gramline.pipeline.errors import CorpusError
-from gramline.pipeline.files import write_then_rename
+from gramline.pipeline.files import path_text, write_then_rename
 
 METADATA_KEY = b"gramline.corpus"
 FORMAT_VERSION = 1
@@ -23,7 +23,7 @@ ADVICE = "give the path of a corpus that `gramline corpus import` or `generate` 
 
 def write_table(table: pa.Table, path: str | Path, description: Mapping[str, Any]) -> None:
     """Write to a temporary file beside `path`, then rename: a reader sees the old file or the new one."""
-    target = Path(path)
+    target = Path(path_text(path))
     content = json.dumps({"version": FORMAT_VERSION, **description})
     described = table.replace_schema_metadata({METADATA_KEY: content.encode()})
     try:
@@ -35,7 +35,7 @@ def write_table(table: pa.Table, path: str | Path, description: Mapping[str, Any
 
 def read_table(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """The table and its description; anything else than a corpus file is refused in one line."""
-    source = Path(path)
+    source = Path(path_text(path))
     if not source.is_file():
         advice = "make one with `gramline corpus import` or `generate`"
         raise CorpusError(f"there is no corpus file at {source}", advice=advice)

@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.files import path_text
 
 _GZIP_MAGIC = b"\x1f\x8b"
 LIMIT_BYTES = 1 << 32  # of one text file, all of which is held in memory
@@ -19,7 +20,7 @@ EXCERPT = 60  # characters of an input that an error repeats
 
 def read_lines(path: str | Path) -> list[str]:
     """The lines of a file without their ends; split at line feeds only, since other separators may be words."""
-    source = Path(path)
+    source = Path(path_text(path))
     try:
         if source.stat().st_size > LIMIT_BYTES:
             problem = f"{source} holds more than {LIMIT_BYTES:,} bytes"

@@ -6,12 +6,15 @@ Graphs: edges lie in their structure, no directed cycle. Features: finite. Prior
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.packing import Floats, Ints, Offsets, place
 from gramline.kernels.priors import DISTRIBUTION_ADVICE, improper_row
 from gramline.kernels.ranges import range_containing
+from gramline.learners.estimator import is_listed
 from gramline.pipeline.corpus.flat import (
     LIST_COLUMNS,
     FlatCorpus,
@@ -25,8 +28,18 @@ from gramline.pipeline.errors import CorpusError, UnknownLabelError
 EMPTY, AT_LEAST_ONE = "the corpus is empty", "give at least one structure"
 
 
+def name_list(names: Any, what: str, kind: str = "label names") -> tuple[str, ...]:
+    """Names in their order; a string would fall into letters, a mapping into its keys."""
+    if not is_listed(names):
+        raise CorpusError(f"{what} must be a list of {kind}, got {names!r}")
+    return tuple(names)
+
+
 def check_columns(table: pa.Table, kind: str) -> None:
     """Columns are there, of the right type, and every per-position one has as many entries as there are tokens."""
+    if not isinstance(table, pa.Table):
+        advice = "make a corpus of lists with Corpus.from_sequences and its like"
+        raise CorpusError(f"a corpus is made of an Arrow table, got {type(table).__name__}", advice=advice)
     needed = {"trees": "links", "dags": "links", "parses": "links", "tagged": "tags"}.get(kind)
     for name in ("id", "tokens", *([needed] if needed else [])):
         if name not in table.column_names:

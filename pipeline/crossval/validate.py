@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_rel
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.parameters import plain_value
+from gramline.kernels.value_kinds import Number
 from gramline.learners.estimator import Learner, is_listed
 from gramline.learners.kinds import RankingLearner, RoundProgress
 from gramline.learners.labels import label_lists
@@ -112,6 +114,9 @@ class CrossValidation:
     def compare(self, a: int, b: int, metric: str = "accuracy") -> Comparison:
         """Paired t-test over the folds: is a - b more than chance?"""
         values = self.table(metric)
+        for setting in (a, b):
+            if not isinstance(setting, int | np.integer) or not -len(values) <= setting < len(values):
+                raise InputError(f"there is no setting {setting!r}", advice=f"there are {len(values)}, counted from 0")
         return compare_values(values[a], values[b])
 
 
@@ -156,6 +161,10 @@ def cross_validate(
     ((2, 2), {'rounds': 1})
     """
     _check_source(learner, gram)
+    if seed is not None:
+        plain_value("seed", Number(whole=True, least=0), seed, InputError, as_given=True)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function, got {progress!r}", key="progress")
     gold = label_lists(labels, gram.lengths if isinstance(gram, Corpus) else gram.layout.rows.lengths)
     chosen = _folds(folds, len(gold), seed)
     variants = _settings(learner, settings)
@@ -211,10 +220,20 @@ def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed
 def _settings(learner: Learner, settings: Settings | Mapping[str, Iterable[Any]] | None) -> list[dict[str, Any]]:
     if settings is None:
         return [{}]
-    variants = grid(settings) if isinstance(settings, Mapping) else [dict(setting) for setting in settings]
+    if isinstance(settings, Mapping):
+        variants = grid(settings)
+    else:
+        if not is_listed(settings):
+            raise InputError(f"settings must be a list of dictionaries, or one of lists, got {settings!r}")
+        given = list(settings)
+        if strange := [setting for setting in given if not isinstance(setting, Mapping)]:
+            raise InputError(f"a setting is a dictionary of parameters, got {strange[0]!r}")
+        variants = [dict(setting) for setting in given]
     if not variants:
         raise InputError("settings is empty; give at least one, or leave it out")
     for variant in variants:
+        if unnamed := [name for name in variant if not isinstance(name, str)]:
+            raise InputError(f"the name of a parameter is a string, got {unnamed[0]!r}")
         learner.fresh().set_params(**variant)  # an unknown parameter is refused before anything runs
     return variants
 

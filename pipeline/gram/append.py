@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.packing import Packable, Packed, check_packable
 from gramline.learners.labels import first_unknown_label
 from gramline.learners.operators.layout import BlockLayout
 from gramline.pipeline.corpus.corpus import Corpus
@@ -16,8 +16,9 @@ from gramline.pipeline.corpus.packed import packed_fingerprint
 from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.choice import check_run, choose_executor
 from gramline.pipeline.files import FileLock
-from gramline.pipeline.gram.build import choose_executor, compute_missing
+from gramline.pipeline.gram.build import compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import counts_labels
@@ -58,6 +59,9 @@ def append_gram(
     ...     append_gram(f"{folder}/a.gram.zarr", Corpus.from_sequences([["b"]])).shape
     (3, 3)
     """
+    runner = choose_executor(client, executor)
+    check_run(limit_bytes, retries, progress)
+    check_packable(corpus)
     url = absolute(path)
     with _one_at_a_time(TileStore(url).url):
         try:
@@ -67,7 +71,6 @@ def append_gram(
                 f"another append to {url} was faster, or a repair took this one for dead: these structures are not in",
                 advice="run it again to add them",
             ) from None
-    runner = choose_executor(client, executor)
     compute_missing(store, runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
     return StoredGram(store)
 

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from gramline.kernels.base import Kernel
+from gramline.kernels.base import Kernel, check_kernel
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.packing import Packable, Packed, pack_pair
+from gramline.kernels.parameters import plain_value
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
+from gramline.pipeline.executors.choice import ONE_OR_MORE, check_run, choose_executor
 from gramline.pipeline.gram.forecast import SAMPLES, Forecast, Pace, measure_pace
 from gramline.pipeline.gram.notes import warn_about_kernel
 from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
@@ -88,9 +90,10 @@ def build_gram(
            [0.    , 0.3125, 0.25  ],
            [0.    , 0.25  , 0.25  ]])
     """
+    runner = choose_executor(client, executor)
+    check_run(limit_bytes, retries, progress)
     build = GramBuild(kernel, corpus, path, StoreChoices(dtype, block_rows, compression), other=other)
     warn_about_kernel(kernel, corpus)
-    runner = choose_executor(client, executor)
     return build.run(runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
 
 
@@ -122,8 +125,7 @@ class GramBuild:
         *,
         other: Packable | Packed | None = None,
     ) -> None:
-        if not isinstance(kernel, Kernel):
-            raise InputError(f"expected a kernel such as SequenceLabeling(), got {kernel!r}")
+        check_kernel(kernel)
         self.kernel, self.dtype = kernel, choices.dtype
         self._choices = choices
         self._url = None if path is None else absolute(path)
@@ -238,10 +240,9 @@ def _refuse_another(store: TileStore, spec: GramSpec, choices: StoreChoices) -> 
 
 def _lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int | None) -> GramLayout:
     """Rows and columns in blocks; an empty corpus is refused."""
-    if block_rows is not None and block_rows < 1:
-        raise InputError(f"block_rows must be at least 1, got {block_rows}")
-    if block_rows is not None and 8 * block_rows**2 > TILE_BYTES:
-        tile_bytes = 8 * block_rows**2
+    if block_rows is not None:
+        block_rows = plain_value("block_rows", ONE_OR_MORE, block_rows, InputError)
+    if block_rows is not None and (tile_bytes := 8 * block_rows**2) > TILE_BYTES:
         raise InputError(f"blocks of {block_rows:,} rows make tiles of {tile_bytes:,} bytes", advice="use smaller ones")
     for packed, what in ((rows, "corpus"), (cols, "second corpus")):
         if packed is not None and len(packed) == 0:
@@ -259,19 +260,6 @@ def remove_on_overflow(target: str) -> Iterator[None]:
         if is_local(target):
             shutil.rmtree(local_path(target), ignore_errors=True)
         raise
-
-
-def choose_executor(client: Any, executor: Executor | None) -> Executor:
-    """The executor given, one on the client's workers, or this process."""
-    if executor is not None and client is not None:
-        raise InputError("give a client or an executor, not both")
-    if executor is not None:
-        return executor
-    if client is None:
-        return InlineExecutor()
-    from gramline.pipeline.executors.dask import DaskExecutor  # only who has a cluster needs Dask
-
-    return DaskExecutor(client)
 
 
 def plan_store(store: TileStore, present: Collection[tuple[int, int]] | None = None) -> Plan:

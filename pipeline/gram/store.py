@@ -23,6 +23,7 @@ from gramline.kernels.packing import Packed, Vocabulary
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError
+from gramline.pipeline.files import path_text
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.strays import segment_named
@@ -47,7 +48,7 @@ NOT_RETRYABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EF
 
 def absolute(path: str | os.PathLike[str]) -> str:
     """The url of a store in the form that means the same on every worker."""
-    url = os.fspath(path)
+    url = path_text(path)
     return str(local_path(url).absolute()) if is_local(url) else url
 
 

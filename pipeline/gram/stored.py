@@ -91,6 +91,10 @@ class StoredGram:
     """
 
     def __init__(self, store: TileStore) -> None:
+        if not isinstance(store, TileStore):
+            raise StoreError(
+                f"StoredGram holds an open store, got {type(store).__name__}", advice="use StoredGram.open"
+            )
         self.store = store
         self.factor_limit = FACTOR_LIMIT
         self.executor: Executor = InlineExecutor()

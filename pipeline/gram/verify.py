@@ -16,7 +16,8 @@ from gramline.kernels.ranges import offsets_from_lengths, range_containing
 from gramline.pipeline.errors import RunError, TileCorruptError, named_line
 from gramline.pipeline.events import Listener, TileChecked, silent
 from gramline.pipeline.executors.base import FINAL, Executor
-from gramline.pipeline.gram.build import choose_executor, compute_missing, plan_store
+from gramline.pipeline.executors.choice import choose_executor
+from gramline.pipeline.gram.build import compute_missing, plan_store
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.strays import sweep_partial, sweep_segments

@@ -18,7 +18,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.parameters import Whole
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerParameterError
-from gramline.learners.estimator import Estimator, Learner
+from gramline.learners.estimator import Estimator, Learner, is_listed
 from gramline.learners.kinds import RankingLearner
 from gramline.learners.metrics import evaluate
 from gramline.learners.operators.dense import DenseGram
@@ -148,9 +148,10 @@ class KernelLabeler(Estimator):
     def _by_structure(self, X: Corpus | Iterable[Any], question: str) -> list[Matrix]:
         """What the model answers for all positions, as one array per structure."""
         self.require_fitted()
-        X = X if isinstance(X, Corpus) else list(X)
-        if isinstance(X, list) and not X:
-            return []
+        if is_listed(X) and not isinstance(X, Corpus):
+            X = list(X)
+            if not X:
+                return []
         corpus = X if isinstance(X, Corpus) else self.model_.corpus_of(X)
         table: Matrix = getattr(self.model_, question)(corpus, block_rows=self.block_rows)
         return corpus.by_structure(table)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.base import Kernel
-from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, concatenate
+from gramline.kernels.base import Kernel, check_kernel
+from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, check_packable, concatenate
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner, is_listed
@@ -27,6 +27,7 @@ from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.choices import CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.files import path_text
 from gramline.pipeline.models.new_structures import ModelInput, NewStructures
 from gramline.pipeline.models.saved import (
     SavedLearner,
@@ -80,13 +81,17 @@ class Model:
         recipe: Recipe | None = None,
     ) -> Model:
         """The model of a learner that was fitted on this corpus (through this kernel); a Corpus has its own recipe."""
+        if not isinstance(learner, Learner):
+            raise LearnerError(f"expected a fitted learner such as LabelingPerceptron(), got {learner!r}")
         learner.require_fitted()
+        check_packable(corpus)
         recipe = corpus.recipe if recipe is None and isinstance(corpus, Corpus) else recipe
         packed = corpus if isinstance(corpus, Packed) else corpus.packed()
         if learner.reads_corpus:
             return cls(learner, None, packed.structures(0, 0), recipe=recipe)
         if kernel is None:
             raise LearnerError(f"a model of {type(learner).__name__} needs the kernel of its Gram matrix")
+        check_kernel(kernel)
         # Rows that a store keeps are prepared already; a prior is resolved once, in terms of the corpus it belongs to.
         prepared = packed if packed.prior is not None else kernel.prepare(packed)
         lengths = kernel.row_lengths(prepared)
@@ -126,7 +131,7 @@ class Model:
 
     def read(self, path: str | os.PathLike[str], format: CorpusFormat | None = None) -> Corpus:
         """A corpus file (.parquet), or a raw file in any format, read as the training corpus was."""
-        return self._input.read(os.fspath(path), format)
+        return self._input.read(path_text(path), format)
 
     # ---- prediction
 

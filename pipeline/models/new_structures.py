@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gramline.kernels.base import Kernel
-from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.packing import Packable, Packed, check_packable
 from gramline.learners.estimator import Learner, is_listed
 from gramline.pipeline.choices import CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
@@ -66,6 +66,7 @@ class ModelInput:
             given = self.corpus_of(given)
         elif isinstance(given, Corpus):
             given = describe_like(given, self._recipe)
+        check_packable(given)
         packed = pack_like(given, self._support, "model")
         if packed is not given:
             used = packed.features.indices

@@ -28,6 +28,7 @@ from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import chosen_structures
 from gramline.pipeline.models.new_structures import pack_like
 from gramline.pipeline.models.saved import (
@@ -211,6 +212,10 @@ def fit_ranker(learner: RankingPerceptron, gram: Any, candidates: Sequence[Corpu
     >>> ranker.choose(parses, [[0, 1]])
     [0]
     """
+    if not isinstance(gram, StoredGram):
+        raise InputError(
+            f"a ranker is trained on a stored Gram matrix, got {gram!r}", advice="build it with build_gram"
+        )
     rows: Packed = gram.row_corpus
     begin = 0
     groups: list[list[int]] = []

@@ -23,6 +23,7 @@ from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.corpus.packed import Arrays, check_codes, check_offsets, packed_from_arrays, packed_to_arrays
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.files import path_text
 from gramline.pipeline.storage.groups import check_format, read_group, require_kind_or_nothing
 from gramline.pipeline.storage.places import SAVED_LEARNERS, GroupKind
 from gramline.pipeline.storage.writer import write_group
@@ -144,7 +145,7 @@ def load_learner(path: str | os.PathLike[str], makers: Mapping[GroupKind, Callab
 
     A group of none of these kinds is refused as not being of the first of them.
     """
-    url = os.fspath(path)
+    url = path_text(path)
     expected = next(iter(makers))
 
     def check(attributes: dict[str, Any], is_sealed: bool | None) -> None:

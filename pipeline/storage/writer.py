@@ -22,6 +22,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from gramline.pipeline.errors import StoreChangedError, StoreTakenError
+from gramline.pipeline.files import path_text
 from gramline.pipeline.storage.groups import (
     CHECKED,
     SEAL,
@@ -273,7 +274,7 @@ def write_group(
 
     Of what may be there already only a group of a kind in `replaces` is replaced.
     """
-    url = os.fspath(url)
+    url = path_text(url)
     if replaces:
         require_kind_or_nothing(url, replaces)
     elif group_exists(url):

@@ -173,7 +173,7 @@ def test_refuses_labels_that_the_gram_does_not_know(learner: Any) -> None:
             learner.fresh().fit(gram, wrong)
         assert (caught.value.structure, caught.value.position) == place
     (cross,) = evidence(learner)
-    renamed = DenseGram(cross.matrix, gram.layout.rows.lengths, cross.layout.cols.lengths, label_names="PVND")
+    renamed = DenseGram(cross.matrix, gram.layout.rows.lengths, cross.layout.cols.lengths, label_names=list("PVND"))
     with pytest.raises(LearnerError) as caught:
         fitted(learner).predict(renamed)
     assert caught.value.problem == (

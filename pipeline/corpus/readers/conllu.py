@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.learners.estimator import is_listed
 from gramline.pipeline.corpus.columns import children_column
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.heads import root_notes
@@ -68,6 +69,8 @@ def read_conllu(
     """
     if kind not in ("trees", "sequences"):
         raise CorpusError(f"a dependency file gives trees or sequences, not {kind!r}")
+    if not is_listed(observation) or not observation or not all(isinstance(name, str) for name in observation):
+        raise CorpusError(f"observation must be a list of names of columns or keys, got {observation!r}")
     if features == "token" and len(observation) > 1:
         problem = f"seeing words by {', '.join(observation)} needs a feature set"
         raise CorpusError(problem, advice="use the feature set words")

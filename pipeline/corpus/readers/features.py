@@ -65,13 +65,13 @@ FEATURE_SETS: dict[str, tuple[Attributes | None, int]] = {  # attributes of a wo
 
 def window_of(features: str, window: int | None) -> int:
     """The neighbours on either side of a feature set: those given, or its own."""
-    if features not in FEATURE_SETS:
+    if not isinstance(features, str) or features not in FEATURE_SETS:
         advice = f"choose from {', '.join(FEATURE_SETS)}"
         raise CorpusError(f"there is no feature set {features!r}", advice=advice)
     attributes, default_window = FEATURE_SETS[features]
     reach = default_window if window is None else window
-    if reach < 0:
-        raise CorpusError(f"the window of a feature set is 0 or more neighbours, got {window}")
+    if not isinstance(reach, int) or reach < 0:
+        raise CorpusError(f"the window of a feature set is 0 or more neighbours, got {window!r}")
     if reach > FARTHEST:
         raise CorpusError(f"the window of a feature set is at most {FARTHEST} neighbours, got {window}")
     return reach if attributes else 0  # the word alone has no neighbours

@@ -198,7 +198,7 @@ def test_clones_are_unfitted() -> None:
 
 
 def test_label_kernels_are_checked() -> None:
-    coupled = DenseGram(GRAM, LENGTHS, label_names="ABC", label_kernel=np.eye(3) + 0.1)
+    coupled = DenseGram(GRAM, LENGTHS, label_names=list("ABC"), label_kernel=np.eye(3) + 0.1)
     with pytest.raises(LearnerError, match="needs a diagonal label kernel; leave label_kernel out"):
         GaussianProcessLabeler(bound="jensen", scale=1.0).fit(coupled, LABELS)
 

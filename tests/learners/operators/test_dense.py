@@ -117,7 +117,7 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((EYE, [2]), {"label_names": ["a", "b", "a"]}, "the label 'a' is listed twice; list each label once"),
     (
         (EYE, [2]),
-        {"label_names": "abc", "label_kernel": EYE},
+        {"label_names": ["a", "b", "c"], "label_kernel": EYE},
         "label_kernel has 2 columns, but there are 3 labels",
     ),
     *(((EYE, lengths), {}, "lengths must list how many positions") for lengths in (None, 2, [1.5, 0.5], [[2]])),

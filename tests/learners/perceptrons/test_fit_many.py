@@ -33,7 +33,7 @@ def problem(seed: int, with_prior: bool) -> tuple[CountingGram, list[list[str | 
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 3, (sum(LENGTHS), 4)).astype(float)
     prior = rng.dirichlet(np.ones(3), sum(LENGTHS)) if with_prior else None
-    gram = CountingGram(points @ points.T, LENGTHS, label_names="abc", row_prior=prior, block_rows=6)
+    gram = CountingGram(points @ points.T, LENGTHS, label_names=list("abc"), row_prior=prior, block_rows=6)
     return gram, [[str(label) for label in rng.choice(list("abc"), n)] for n in LENGTHS]
 
 

@@ -12,9 +12,9 @@ import pytest
 from gramline.pipeline.cli.main import run
 from gramline.pipeline.errors import ClusterError, InputError
 from gramline.pipeline.executors.addresses import WAY_OUT
+from gramline.pipeline.executors.choice import choose_executor
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.gram.build import choose_executor
 
 ELSEWHERE = "tcp://192.0.2.1:8786"  # an address kept for examples
 

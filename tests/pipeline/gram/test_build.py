@@ -12,7 +12,7 @@ from gram_samples import KERNEL, WITH_PRIOR, ScriptedExecutor, chunks, corpus
 
 from gramline.kernels import DagLabeling, Polynomial, SequenceLabeling, SubsetTree, Tagging, TreeLabeling
 from gramline.kernels.base import Kernel
-from gramline.kernels.errors import KernelOverflowError
+from gramline.kernels.errors import KernelError, KernelOverflowError
 from gramline.learners.errors import LayoutError
 from gramline.pipeline import Corpus, append_gram, build_gram, verify_gram
 from gramline.pipeline.errors import InputError, PlanError, StoreError
@@ -139,9 +139,9 @@ def test_refusals_before_anything_is_written(tmp_path: Path) -> None:
     refusals: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"corpus": long, "block_rows": 16}, LayoutError, "structure 1 has 40 rows, more than a block of 16"),
         ({"corpus": corpus().packed().structures(0, 0)}, InputError, "the corpus is empty"),
-        ({"block_rows": 0}, InputError, "block_rows must be at least 1, got 0"),
+        ({"block_rows": 0}, InputError, "block_rows must be a whole number of at least 1, got 0"),
         (both, InputError, "give a client or an executor, not both"),
-        ({"kernel": "sequence"}, InputError, "expected a kernel such as SequenceLabeling"),
+        ({"kernel": "sequence"}, KernelError, "expected a kernel such as SequenceLabeling"),
     ]
     for changed, kind, said in refusals:
         with pytest.raises(kind, match=said):
