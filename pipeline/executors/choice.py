@@ -1,6 +1,6 @@
 """What runs the tasks of a build, and the options of a run: checked before anything is written.
 
-Tested in tests/pipeline/executors/test_exposed.py and tests/pipeline/models/test_wrong_inputs.py.
+Tested in tests/pipeline/executors/test_exposed.py and tests/pipeline/gram/test_wrong_builds.py.
 """
 
 from __future__ import annotations
