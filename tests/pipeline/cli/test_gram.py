@@ -57,7 +57,7 @@ def test_an_indefinite_substitution_matrix_is_reported(
     matrix = {"symbols": ["a", "b"], "matrix": [[1.0, off_diagonal], [off_diagonal, 1.0]]}
     (tmp_path / "matrix.json").write_text(json.dumps(matrix))
     observation = f"substitution:file={tmp_path / 'matrix.json'}"
-    for command in (["plan"], ["build", "-o", tmp_path / "x.gram.zarr", "--inline", "--block-rows", "2"]):
+    for command in (["plan", "--inline"], ["build", "-o", tmp_path / "x.gram.zarr", "--inline", "--block-rows", "2"]):
         answer = gramline("gram", *command, tmp_path / "x.parquet", "--observation", observation, "--json")
         assert answer.code == 0
         assert answer.json["shape"] == [2, 2]
@@ -79,7 +79,7 @@ def test_feature_sets_that_identity_finds_nowhere_else_are_reported(
 ) -> None:
     Corpus.from_sequences([tokens], [["X", "Y", "X"]]).save(tmp_path / "x.parquet")
     (tmp_path / "job.toml").write_text(f'[corpus]\npath = "x.parquet"\n[kernel]\nobservation = "{observation}"\n')
-    answer = gramline("gram", "plan", "--job", tmp_path / "job.toml")
+    answer = gramline("gram", "plan", "--inline", "--job", tmp_path / "job.toml")
     assert answer.code == 0
     said = "note: identity compares feature sets as a whole, and 3 of 3 positions have one that is nowhere else"
     assert answer.err.startswith(said) == is_said
@@ -123,7 +123,7 @@ def test_a_job_file_says_how_its_corpora_are_read(gramline: Any, tmp_path: Path)
         inline = true
         """
     )
-    assert gramline("gram", "plan", "--job", job).code == 0
+    assert gramline("gram", "plan", "--inline", "--job", job).code == 0
     assert gramline("gram", "build", "--job", job).code == 0
     template = tmp_path / "template"
     train = read_conll(tmp_path / "train.conll", template=template)
@@ -143,7 +143,7 @@ def test_a_job_file_knows_the_options_of_every_format(gramline: Any, tmp_path: P
         ("x.conll", "no_labels = true", [2, 2]),
     ):
         (tmp_path / "job.toml").write_text(f'[corpus]\npath = "{name}"\n[features]\n{line}\n')
-        answer = gramline("gram", "plan", "--job", tmp_path / "job.toml", "--json")
+        answer = gramline("gram", "plan", "--inline", "--job", tmp_path / "job.toml", "--json")
         assert answer.code == 0, answer.err
         assert answer.json["shape"] == shape
 
@@ -170,7 +170,7 @@ def test_a_job_file_says_everything(gramline: Any, corpus: Path, tmp_path: Path)
         inline = true
         """
     )
-    planned = gramline("gram", "plan", "--job", job, "--json")
+    planned = gramline("gram", "plan", "--inline", "--job", job, "--json")
     assert (planned.json["tiles"], planned.json["block_rows"]) == (3, 8)
     built = gramline("gram", "build", "--job", job, "--json")
     assert (built.code, built.json["block_rows"], built.json["compression"]) == (0, 8, "lz4")
@@ -207,7 +207,7 @@ def test_plan_tells_sizes_and_time(gramline: Any, corpus: Path, gram: Path) -> N
     assert told["stored_bytes"] == 2000
     assert told["seconds"] > 0
     assert told["peak_bytes"] > 200
-    left = gramline("gram", "plan", corpus, "-o", gram, "--c", "0.5", "--json").json
+    left = gramline("gram", "plan", corpus, "-o", gram, "--c", "0.5", "--inline", "--json").json
     assert (left["tiles"], left["present"], left["to_compute"]) == (10, 10, 0)
     spoken = gramline("gram", "plan", corpus, "--c", "0.5", "--workers", "1")
     assert "on 1 thread, reading and writing included" in spoken.out
@@ -217,7 +217,7 @@ def test_plan_tells_sizes_and_time(gramline: Any, corpus: Path, gram: Path) -> N
 
 def test_plan_writes_nothing(gramline: Any, corpus: Path, tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
-    assert gramline("gram", "plan", corpus, "-o", tmp_path / "new.gram.zarr").code == 0
+    assert gramline("gram", "plan", corpus, "-o", tmp_path / "new.gram.zarr", "--inline").code == 0
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -21,7 +21,7 @@ RIGHT = {
     "split": ["corpus", "split", "%/train.parquet", "%/new1.parquet=0.5", "%/new2.parquet=0.5", "--seed", "1"],
     "sample": ["corpus", "sample", "%/train.parquet", "-n", "2", "--seed", "1", "-o", "%/new.parquet"],
     "dedupe": ["corpus", "dedupe", "%/train.parquet", "-o", "%/new.parquet"],
-    "plan": ["gram", "plan", "%/train.parquet", "--c", "0.5", "--block-rows", "8"],
+    "plan": ["gram", "plan", "%/train.parquet", "--c", "0.5", "--block-rows", "8", "--inline"],
     "build": ["gram", "build", "%/train.parquet", "-o", "%/new.zarr", "--inline", "--observation", "linear"],
     "append": ["gram", "append", "%/train.gram.zarr", "%/train.parquet", "--inline"],
     "export": ["gram", "export", "%/train.gram.zarr", "%/new.npy"],

@@ -48,7 +48,7 @@ def test_plan_build_verify_append_and_export(gramline: Any, kind: str, tmp_path:
     everything.select(range(6)).save(first)
     everything.select(range(6, 9)).save(more)
     kernel = f"{(LABELED | WHOLE)[kind]}:{PARAMETERS[kind]}"
-    planned = gramline("gram", "plan", first, "--kernel", kernel, "--json")
+    planned = gramline("gram", "plan", first, "--kernel", kernel, "--inline", "--json")
     assert planned.code == 0, planned.err
     n_rows = everything.n_positions if kind in LABELED else len(everything)
     gram = tmp_path / "g.zarr"

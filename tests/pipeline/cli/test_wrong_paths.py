@@ -152,7 +152,7 @@ def test_commands_that_take_several_kinds(
 
 @pytest.mark.parametrize("name", ["notes.txt", "folder", "array.zarr", "group.zarr", "model.zarr", "broken.zarr"])
 def test_a_build_replaces_nothing_else(gramline: Any, places: Path, name: str) -> None:
-    for command in (["build", "%/train.parquet", "--inline"], ["plan", "%/train.parquet"]):
+    for command in (["build", "%/train.parquet", "--inline"], ["plan", "%/train.parquet", "--inline"]):
         line = refused(gramline, places, ["gram", *command, "-o", "@"], name)
         assert line.startswith(f"{places / name} is not a store but ")
         assert line.endswith("; choose another path, or remove it")
