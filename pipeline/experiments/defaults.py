@@ -31,7 +31,7 @@ from gramline.pipeline.experiments.defaults_sets import SOURCES, Part
 from gramline.pipeline.models.recommended import recommend
 
 ZERO = "no options"
-FACTORED = 1200  # training positions at most of the exact Gaussian process: N^3 steps per label and sweep
+FACTORED = 600  # training positions at most of the exact Gaussian process: N^3 steps per label and sweep
 
 
 @dataclass(frozen=True)
