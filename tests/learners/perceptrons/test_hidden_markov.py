@@ -122,7 +122,7 @@ def test_rounding_decides_no_tie(seed):
 def test_means_of_thirds_tie_like_the_whole_numbers_they_are():
     """After three visits: 'q r q' and 'r q r' both score 5/3, and q, the lower last label, wins."""
     X, y = [["w", "v", "v"], ["w", "w", "v", "v"], ["w", "v", "u"]], [list("qqr"), list("qppq"), list("rrq")]
-    model = HiddenMarkovPerceptron(rounds=1, average=True).fit(Corpus.from_sequences(X, y, labels="pqr"))
+    model = HiddenMarkovPerceptron(rounds=1, average=True).fit(Corpus.from_sequences(X, y, labels=list("pqr")))
     assert np.rint(3 * model.emission_).tolist() == [[-1, -4, -2], [1, 0, 1], [0, 4, 1]]
     assert np.rint(3 * model.transition_).tolist() == [[-4, 1, 0], [1, -3, 3], [0, 1, 1]]
     assert model.predict(Corpus.from_sequences([["new", "new", "w"]])) == [["q", "r", "q"]]
