@@ -90,12 +90,16 @@ class Estimator:
             regressor_tags=None,
         )
 
-    def __repr__(self) -> str:
-        shown = [
-            f"{key}={getattr(self, key)!r}"
+    def changed_params(self) -> dict[str, Any]:
+        """Parameters that are not as they come, in the order of the constructor."""
+        return {
+            key: getattr(self, key)
             for key, parameter in self._parameters().items()
             if parameter.default is Parameter.empty or not _same(getattr(self, key), parameter.default)
-        ]
+        }
+
+    def __repr__(self) -> str:
+        shown = (f"{key}={value!r}" for key, value in self.changed_params().items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def fitted(self) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gramline.kernels.packing import MISSING, Packable, Packed, check_packable
-from gramline.kernels.ranges import offsets_from_lengths
+from gramline.kernels.packing import MISSING, Packable, Packed, PackedSequences, check_packable
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.learners.arrays import Codes, Floats, Indices, Mask, Offsets
 from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.estimator import Unlabeled
@@ -137,11 +137,14 @@ def training_sequences(corpus: Packable | Packed, unlabeled: Unlabeled) -> Packe
     if packed.n_positions == 0:
         raise LearnerError("the corpus has no positions; there is nothing to learn from")
     complete = labeled_structures(packed.labels, packed.starts, unlabeled)
-    if complete.all():
-        return packed
-    rows = np.flatnonzero(np.repeat(complete, packed.lengths))
-    return type(packed)(
-        starts=offsets_from_lengths(packed.lengths[complete]),
+    return packed if complete.all() else chosen_sequences(packed, np.flatnonzero(complete))
+
+
+def chosen_sequences(packed: Packed, structures: Indices) -> PackedSequences:
+    """These structures as chains of positions, in this order; links between positions are left out."""
+    rows = indices_of_ranges(packed.starts[structures], packed.lengths[structures])
+    return PackedSequences(
+        starts=offsets_from_lengths(packed.lengths[structures]),
         symbols=packed.symbols[rows],
         features=packed.features.take(rows),
         labels=packed.labels[rows],

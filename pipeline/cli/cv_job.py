@@ -61,15 +61,16 @@ def prepare(
     source = _source(path, is_file, file, corpus_path)
     gram, data = source.gram, source.data
     asked = _learner_parameters(given, settings)
-    is_advised = not is_file and gram is None and data.corpus is not None and "name" not in asked
-    if is_advised and data.corpus is not None and not compares_words(file):
-        data = JobData.of_corpus(described(data.corpus), path)
+    advised = None if is_file or gram is not None or "name" in asked else data.corpus  # who names no learner gets ours
+    if advised is not None and not compares_words(file):
+        advised = described(advised)
+        data = JobData.of_corpus(advised, path)
     if gram is not None and given.of("kernel"):
         raise InputError(f"{path} is a Gram matrix, whose kernel is known", advice="leave out what describes a kernel")
     choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data, is_bare=not is_file)
     kernels = tuple(dict.fromkeys(choice.kernel for choice in choices))
-    if is_advised and data.corpus is not None:
-        asked = _recommended_learner(data.corpus, kernels[0]) | asked
+    if advised is not None:
+        asked = _recommended_learner(advised, kernels[0]) | asked
     job = Job(
         kernels=kernels,
         variants=_variants(file, asked, len(kernels), data.corpus is not None),
@@ -135,8 +136,7 @@ def _folder(file: JobFile, table: str, path: str | None, default: Path) -> str:
 def _recommended_learner(corpus: Corpus, kernel: Kernel) -> dict[str, Any]:
     """What a [learner] table would say of the learner that `gramline fit` takes."""
     learner = recommended_learner(corpus, kernel)
-    usual = type(learner)().get_params()
-    return {"name": learner.name} | {key: value for key, value in learner.get_params().items() if value != usual[key]}
+    return {"name": learner.name} | learner.changed_params()
 
 
 def _kernels(file: JobFile, data: JobData, is_bare: bool) -> list[KernelChoice]:

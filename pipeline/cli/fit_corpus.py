@@ -201,8 +201,7 @@ def _say_corpus(path: str, corpus: Corpus) -> None:
 def _say_pair(learner: Learner, kernel: Kernel | None) -> None:
     if kernel is not None:
         say_folded("kernel   ", describe(kernel.to_dict()))
-    usual = type(learner)().get_params()
-    listed = ", ".join(f"{key}={value}" for key, value in learner.get_params().items() if value != usual[key])
+    listed = ", ".join(f"{key}={value}" for key, value in learner.changed_params().items())
     say_folded("learner  ", learner.name + (f" with {listed}" if listed else ""))
 
 

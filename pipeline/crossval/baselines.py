@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from gramline.kernels.packing import Packed, PackedSequences
-from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
+from gramline.kernels.packing import Packed
 from gramline.learners.errors import LearnerError
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
-from gramline.learners.token_features import training_sequences
+from gramline.learners.token_features import chosen_sequences, training_sequences
 from gramline.pipeline.crossval.crf import NOT_INSTALLED, crf_predictions, has_crf
-from gramline.pipeline.crossval.folds import Folds, Held
+from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.summary import fold_scores
 from gramline.pipeline.crossval.training import HeldOut
@@ -43,7 +42,7 @@ class Baseline:
 
     name: str
     predict: Callable[[Packed, Packed], list[list[str]]]  # (training, held out) -> labels
-    largest_work: float  # takes about half a minute
+    largest_work: float  # above it a run leaves it out
 
 
 def perceptron_predictions(train: Packed, test: Packed) -> list[list[str]]:
@@ -81,16 +80,16 @@ def baseline_scores(
             "rows": [],
             "left_out": [{"name": one.name, "reason": NO_CORPUS} for one in BASELINES],
         }
-    chains = as_chains(data.corpus.packed())
+    packed = data.corpus.packed()
     rows, left_out = [], []
-    work = baseline_work(chains, folds)
+    work = baseline_work(packed, folds)
     for one in BASELINES:
         reason = _reason_against(one, work)
         if reason is None:
             progress(Message(f"comparing with a {one.name} on the same features and folds"))
             begin = perf_counter()
             try:
-                outcomes = _outcomes(one, chains, folds)
+                outcomes = _outcomes(one, packed, folds)
             except LearnerError as error:
                 reason = first_line(error)
             else:
@@ -109,23 +108,12 @@ def left_out_sentences(known: Mapping[str, Any]) -> list[str]:
     return [f"no {' and no '.join(names)} to compare with: {reason}" for reason, names in reasons.items()]
 
 
-def baseline_work(chains: Packed, folds: Folds) -> float:
+def baseline_work(packed: Packed, folds: Folds) -> float:
     """Multiplications of one pass over the training positions of all folds."""
-    each = (np.diff(chains.features.indptr) + chains.n_labels) * float(chains.n_labels)
+    each = (np.diff(packed.features.indptr) + packed.n_labels) * float(packed.n_labels)
     before = np.concatenate([[0.0], np.cumsum(each)])
-    per_structure = before[chains.starts[1:]] - before[chains.starts[:-1]]
+    per_structure = before[packed.starts[1:]] - before[packed.starts[:-1]]
     return float(sum(per_structure[folds.training(fold)].sum() for fold in range(len(folds))))
-
-
-def as_chains(packed: Packed) -> PackedSequences:
-    """The same positions, observations and labels without links: every structure is a chain."""
-    return PackedSequences(
-        starts=packed.starts,
-        symbols=packed.symbols,
-        features=packed.features,
-        labels=packed.labels,
-        vocabulary=packed.vocabulary,
-    )
 
 
 def _reason_against(one: Baseline, work: float) -> str | None:
@@ -137,24 +125,13 @@ def _reason_against(one: Baseline, work: float) -> str | None:
     return None
 
 
-def _outcomes(one: Baseline, chains: PackedSequences, folds: Folds) -> list[HeldOut]:
+def _outcomes(one: Baseline, packed: Packed, folds: Folds) -> list[HeldOut]:
     """Predictions of every fold; structures that miss a label are not trained on."""
     outcomes = []
     for fold in range(len(folds)):
-        train = training_sequences(_selected(chains, folds.training(fold)), "drop")
-        outcomes.append(HeldOut(one.predict(train, _selected(chains, folds.held_out[fold]))))
+        train = training_sequences(chosen_sequences(packed, folds.training(fold)), "drop")
+        outcomes.append(HeldOut(one.predict(train, chosen_sequences(packed, folds.held_out[fold]))))
     return outcomes
-
-
-def _selected(chains: PackedSequences, structures: Held) -> PackedSequences:
-    rows = indices_of_ranges(chains.starts[structures], chains.lengths[structures])
-    return PackedSequences(
-        starts=offsets_from_lengths(chains.lengths[structures]),
-        symbols=chains.symbols[rows],
-        features=chains.features.take(rows),
-        labels=chains.labels[rows],
-        vocabulary=chains.vocabulary,
-    )
 
 
 def _digest(data: JobData, folds: Folds, dummy: str | None) -> str:

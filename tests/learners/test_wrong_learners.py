@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pytest
+from wrong_calls import CORPUS, GRAM, KERNEL, LABELER, LABELS, TREES, WORDS, Calls, cases, check_refused
 
 from gramline.kernels import (
     EmpiricalPrior,
@@ -23,7 +20,6 @@ from gramline.kernels import (
     UniformPrior,
     with_reach,
 )
-from gramline.kernels.errors import LocatedError
 from gramline.learners import (
     DenseGram,
     GaussianProcessLabeler,
@@ -35,26 +31,16 @@ from gramline.learners import (
 )
 from gramline.pipeline import (
     Corpus,
-    KernelLabeler,
     Model,
     fit_ranker,
 )
 
-WORDS: Any = [["the", "cat"], ["a", "dog", "sat"], ["the", "dog"]]
-LABELS: list[Any] = [["D", "N"], ["D", "N", "V"], ["D", "N"]]
-CORPUS = Corpus.from_sequences(WORDS, LABELS)
-TREES = Corpus.from_trees([["a", "b"]], [[[1], []]], [["D", "N"]])
 PARSES = Corpus.from_parses(["(S (A a))"])
-KERNEL = SequenceLabeling(c=0.5)
-ONE_ROUND = LabelingPerceptron(rounds=1)
-GRAM = DenseGram.of(KERNEL, CORPUS)
-LABELER = KernelLabeler(KERNEL, ONE_ROUND).fit(WORDS, LABELS)
 NAN = float("nan")
 EYE = np.eye(3)
-Doors = dict[str, tuple[Callable[[], Any], str]]
 
 
-DOORS: dict[str, Doors] = {
+DOORS: Calls = {
     "kernels": {
         "c -1": (lambda: SequenceLabeling(c=-1), "SequenceLabeling.c must be a positive number (1e-150 to 1e150),"),
         "c a word": (lambda: SequenceLabeling(c="1"), "SequenceLabeling.c must be a positive number (1e-150 to"),
@@ -238,11 +224,6 @@ DOORS: dict[str, Doors] = {
 }
 
 
-@pytest.mark.parametrize(("group", "case"), [(group, case) for group, doors in DOORS.items() for case in doors])
+@cases(DOORS)
 def test_one_sentence_says_what_and_where(group: str, case: str) -> None:
-    door, said = DOORS[group][case]
-    with pytest.raises(LocatedError) as caught:
-        door()
-    sentence = str(caught.value)
-    assert said in sentence
-    assert "\n" not in sentence
+    check_refused(DOORS, group, case)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pytest
+from wrong_calls import CORPUS, LABELS, WORDS, Calls, cases, check_refused
 
-from gramline.kernels.errors import LocatedError
 from gramline.pipeline import Corpus
 
-WORDS: Any = [["the", "cat"], ["a", "dog", "sat"], ["the", "dog"]]
-LABELS: list[Any] = [["D", "N"], ["D", "N", "V"], ["D", "N"]]
-CORPUS = Corpus.from_sequences(WORDS, LABELS)
 SURE = [[[1.0, 0.0, 0.0]] * length for length in (2, 3, 2)]  # a prior
 FRAME = {"id": [1, 1, 2], "word": ["a", "b", "c"], "tag": ["A", "B", "A"]}
 TAGGED = {"id": [1, 2], "word": ["a", "b"], "tag": [0, 1]}
 ROWS = [{"tokens": ["a"], "tags": [0]}]
 NAN = float("nan")
-Doors = dict[str, tuple[Callable[[], Any], str]]
 
 
-DOORS: dict[str, Doors] = {
+DOORS: Calls = {
     "from_sequences": {
         "X a number": (lambda: Corpus.from_sequences(3), "X must be a list of structures, got int"),
         "sentence a string": (
@@ -248,11 +240,6 @@ DOORS: dict[str, Doors] = {
 }
 
 
-@pytest.mark.parametrize(("group", "case"), [(group, case) for group, doors in DOORS.items() for case in doors])
+@cases(DOORS)
 def test_one_sentence_says_what_and_where(group: str, case: str) -> None:
-    door, said = DOORS[group][case]
-    with pytest.raises(LocatedError) as caught:
-        door()
-    sentence = str(caught.value)
-    assert said in sentence
-    assert "\n" not in sentence
+    check_refused(DOORS, group, case)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from wrong_calls import CORPUS, Calls, cases, check_refused
 
-from gramline.kernels.errors import LocatedError
 from gramline.pipeline import Corpus
 
-WORDS: Any = [["the", "cat"], ["a", "dog", "sat"], ["the", "dog"]]
-LABELS: list[Any] = [["D", "N"], ["D", "N", "V"], ["D", "N"]]
-CORPUS = Corpus.from_sequences(WORDS, LABELS)
 FILES = {
     "empty.conll": "",
     "blank.conll": "\n\n\n",
@@ -33,7 +28,6 @@ FILES = {
     "text.parquet": "hello",
     "empty.parquet": "",
 }
-Doors = dict[str, tuple[Callable[[Path], Any], str]]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-DOORS: dict[str, Doors] = {
+DOORS: Calls = {
     "read": {
         "no.conll": (lambda f: Corpus.read(f / "no.conll"), "FOLDER/no.conll does not exist"),
         "empty.conll": (lambda f: Corpus.read(f / "empty.conll"), "FOLDER/empty.conll has no tokens"),
@@ -166,11 +160,6 @@ DOORS: dict[str, Doors] = {
 }
 
 
-@pytest.mark.parametrize(("group", "case"), [(group, case) for group, doors in DOORS.items() for case in doors])
+@cases(DOORS)
 def test_one_sentence_says_what_and_where(folder: Path, group: str, case: str) -> None:
-    door, said = DOORS[group][case]
-    with pytest.raises(LocatedError) as caught:
-        door(folder)
-    sentence = str(caught.value)
-    assert said.replace("FOLDER", str(folder)) in sentence
-    assert "\n" not in sentence
+    check_refused(DOORS, group, case, folder)

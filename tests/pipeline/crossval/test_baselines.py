@@ -11,13 +11,13 @@ import pytest
 from gramline.kernels.packing import PackedSequences
 from gramline.learners.metrics import evaluate
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.token_features import chosen_sequences
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval import baselines, crf
 from gramline.pipeline.crossval.baselines import (
     CRF,
     NO_CORPUS,
     PERCEPTRON,
-    as_chains,
     baseline_scores,
     baseline_work,
     left_out_sentences,
@@ -63,7 +63,7 @@ def test_the_crf_sees_the_training_part_only(corpus: Corpus) -> None:
 def test_trees_are_read_as_chains_and_structures_without_a_label_are_dropped(corpus: Corpus) -> None:
     children = [[[*range(1, len(own))], *([] for _ in own[1:])] for own in corpus.tokens]
     trees = Corpus.from_trees(corpus.tokens, children, corpus.labels)
-    chains = as_chains(trees.packed())
+    chains = chosen_sequences(trees.packed(), np.arange(len(trees)))
     assert type(chains) is PackedSequences
     assert [row["scores"] for row in scores_of(trees)["rows"]] == [row["scores"] for row in scores_of(corpus)["rows"]]
     gaps = [[None, *own[1:]] if number % 4 == 0 else own for number, own in enumerate(corpus.labels)]
@@ -71,7 +71,7 @@ def test_trees_are_read_as_chains_and_structures_without_a_label_are_dropped(cor
 
 
 def test_work_counts_every_training_position_of_every_fold(corpus: Corpus) -> None:
-    packed = as_chains(corpus.packed())
+    packed = corpus.packed()
     n_positions = sum(int(corpus.lengths[FOLDS.training(fold)].sum()) for fold in range(3))
     assert baseline_work(packed, FOLDS) == n_positions * (1 + 3) * 3  # one feature, three labels
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from wrong_calls import (
+    CORPUS,
+    GRAM,
+    KERNEL,
+    LABELER,
+    LABELS,
+    ONE_ROUND,
+    TREES,
+    WORDS,
+    Calls,
+    cases,
+    check_refused,
+    one_of_everything,
+)
 
 from gramline.kernels import (
     EmpiricalPrior,
     SequenceLabeling,
     TreeLabeling,
 )
-from gramline.kernels.errors import LocatedError
 from gramline.learners import (
     DenseGram,
     LabelingPerceptron,
@@ -23,36 +34,19 @@ from gramline.learners import (
 )
 from gramline.pipeline import (
     Corpus,
-    KernelLabeler,
     append_gram,
     build_gram,
     cross_validate,
 )
 
-WORDS: Any = [["the", "cat"], ["a", "dog", "sat"], ["the", "dog"]]
-LABELS: list[Any] = [["D", "N"], ["D", "N", "V"], ["D", "N"]]
-CORPUS = Corpus.from_sequences(WORDS, LABELS)
-TREES = Corpus.from_trees([["a", "b"]], [[[1], []]], [["D", "N"]])
-KERNEL = SequenceLabeling(c=0.5)
-ONE_ROUND = LabelingPerceptron(rounds=1)
-GRAM = DenseGram.of(KERNEL, CORPUS)
-LABELER = KernelLabeler(KERNEL, ONE_ROUND).fit(WORDS, LABELS)
-Doors = dict[str, tuple[Callable[[Path], Any], str]]
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One of everything that can be at a path."""
-    path = tmp_path_factory.mktemp("doors")
-    LABELER.save(path / "a.model")
-    CORPUS.save(path / "a.parquet")
-    build_gram(KERNEL, CORPUS, path / "a.zarr")
-    (path / "a.conll").write_text("Ann B\nran O\n")
-    (path / "folder").mkdir()
-    return path
+    return one_of_everything(tmp_path_factory.mktemp("doors"))
 
 
-DOORS: dict[str, Doors] = {
+DOORS: Calls = {
     "build_gram": {
         "kernel a name": (lambda f: build_gram("sequence", CORPUS, f / "b.zarr"), "expected a kernel such as"),
         "kernel a class": (
@@ -269,11 +263,6 @@ DOORS: dict[str, Doors] = {
 }
 
 
-@pytest.mark.parametrize(("group", "case"), [(group, case) for group, doors in DOORS.items() for case in doors])
+@cases(DOORS)
 def test_one_sentence_says_what_and_where(folder: Path, group: str, case: str) -> None:
-    door, said = DOORS[group][case]
-    with pytest.raises(LocatedError) as caught:
-        door(folder)
-    sentence = str(caught.value)
-    assert said.replace("FOLDER", str(folder)) in sentence
-    assert "\n" not in sentence
+    check_refused(DOORS, group, case, folder)

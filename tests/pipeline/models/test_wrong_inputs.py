@@ -5,12 +5,24 @@ Other doors: test_wrong_corpora, test_wrong_builds, test_wrong_learners.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from wrong_calls import (
+    CORPUS,
+    GRAM,
+    KERNEL,
+    LABELER,
+    LABELS,
+    ONE_ROUND,
+    TREES,
+    WORDS,
+    Calls,
+    cases,
+    check_refused,
+    one_of_everything,
+)
 
 from gramline.kernels import (
     Identity,
@@ -18,9 +30,7 @@ from gramline.kernels import (
     TabulatedPrior,
     TreeLabeling,
 )
-from gramline.kernels.errors import LocatedError
 from gramline.learners import (
-    DenseGram,
     LabelingPerceptron,
     RankingPerceptron,
 )
@@ -30,36 +40,20 @@ from gramline.pipeline import (
     Model,
     Ranker,
     StoredGram,
-    build_gram,
     export_gram,
     verify_gram,
 )
 
-WORDS: Any = [["the", "cat"], ["a", "dog", "sat"], ["the", "dog"]]
-LABELS: list[Any] = [["D", "N"], ["D", "N", "V"], ["D", "N"]]
-CORPUS = Corpus.from_sequences(WORDS, LABELS)
-TREES = Corpus.from_trees([["a", "b"]], [[[1], []]], [["D", "N"]])
-KERNEL = SequenceLabeling(c=0.5)
-ONE_ROUND = LabelingPerceptron(rounds=1)
-GRAM = DenseGram.of(KERNEL, CORPUS)
-LABELER = KernelLabeler(KERNEL, ONE_ROUND).fit(WORDS, LABELS)
 NAN = float("nan")
-Doors = dict[str, tuple[Callable[[Path], Any], str]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One of everything that can be at a path."""
-    path = tmp_path_factory.mktemp("doors")
-    LABELER.save(path / "a.model")
-    CORPUS.save(path / "a.parquet")
-    build_gram(KERNEL, CORPUS, path / "a.zarr")
-    (path / "a.conll").write_text("Ann B\nran O\n")
-    (path / "folder").mkdir()
-    return path
+    return one_of_everything(tmp_path_factory.mktemp("doors"))
 
 
-DOORS: dict[str, Doors] = {
+DOORS: Calls = {
     "fit": {
         "X None": (lambda _: KernelLabeler().fit(None, LABELS), "X must be a list of structures, got NoneType"),
         "X a string": (lambda _: KernelLabeler().fit("the cat", LABELS), "X must be a list of structures, got str"),
@@ -272,11 +266,6 @@ DOORS: dict[str, Doors] = {
 }
 
 
-@pytest.mark.parametrize(("group", "case"), [(group, case) for group, doors in DOORS.items() for case in doors])
+@cases(DOORS)
 def test_one_sentence_says_what_and_where(folder: Path, group: str, case: str) -> None:
-    door, said = DOORS[group][case]
-    with pytest.raises(LocatedError) as caught:
-        door(folder)
-    sentence = str(caught.value)
-    assert said.replace("FOLDER", str(folder)) in sentence
-    assert "\n" not in sentence
+    check_refused(DOORS, group, case, folder)
