@@ -16,7 +16,8 @@ from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.errors import LabelError
 from gramline.learners.estimator import is_listed
 from gramline.learners.labels import label_lists
-from gramline.pipeline.corpus.flat import NONE, NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.corpus.arrow import NONE, dictionary_array, lists, number_array
+from gramline.pipeline.corpus.flat import NameCodes, ranked
 from gramline.pipeline.corpus.tokens import listed
 from gramline.pipeline.errors import CorpusError
 
@@ -68,7 +69,7 @@ def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[st
             )
         flat[first:last] = rows
     columns = len(label_names)
-    inner = lists(np.arange(0, len(flat) * columns + 1, columns, dtype=np.int64), pa.array(flat.ravel()))
+    inner = lists(np.arange(0, len(flat) * columns + 1, columns, dtype=np.int64), number_array(flat.ravel()))
     return lists(starts, inner)
 
 
@@ -122,7 +123,7 @@ def links_column(starts: Offsets, counts: Offsets, targets: Offsets) -> pa.Array
     """The column from link counts per position and local targets; what exceeds 32 bits is out of range anyway."""
     offsets = offsets_from_lengths(counts)
     clipped = np.clip(targets, -1, np.iinfo(np.int32).max).astype(np.int32)
-    return lists(starts, lists(offsets, pa.array(clipped, pa.int32())))
+    return lists(starts, lists(offsets, number_array(clipped)))
 
 
 def _one_each(rows: Iterable[Any], starts: Offsets, what: str) -> Sequence[Any]:

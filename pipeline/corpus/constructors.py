@@ -16,19 +16,9 @@ import pyarrow as pa
 
 from gramline.kernels.packing import Offsets
 from gramline.learners.estimator import is_listed
+from gramline.pipeline.corpus.arrow import NONE, dictionary_array, lists, string_array
 from gramline.pipeline.corpus.columns import children_column, edges_column, label_columns, links_column, prior_column
-from gramline.pipeline.corpus.flat import (
-    NONE,
-    FlatCorpus,
-    NameCodes,
-    column_array,
-    dictionary_array,
-    flatten,
-    list_offsets,
-    lists,
-    ranked,
-    string_array,
-)
+from gramline.pipeline.corpus.flat import FlatCorpus, NameCodes, column_array, flatten, list_offsets, ranked
 from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.pack import PACKED_TYPES
 from gramline.pipeline.corpus.parses import productions, single_tree

@@ -18,9 +18,10 @@ from gramline.kernels.packing import Offsets, Packed
 from gramline.kernels.parameters import plain_value
 from gramline.kernels.value_kinds import Number
 from gramline.learners.estimator import is_listed
+from gramline.pipeline.corpus.arrow import string_array
 from gramline.pipeline.corpus.columns import label_columns
 from gramline.pipeline.corpus.doors import OutsideData
-from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint, string_array
+from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint
 from gramline.pipeline.corpus.notes import Note
 from gramline.pipeline.corpus.pack import pack
 from gramline.pipeline.corpus.parquet import IMPORT_AGAIN, read_table, write_table

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.pipeline.corpus.arrow import NONE, flattened, nulls, numbers
 from gramline.pipeline.errors import CorpusError
 
-NONE = -1  # the code of a missing name
 LIST_COLUMNS = ("features", "values", "links", "labels", "prior", "tags")  # one entry per position
 _DEPTHS = {"tokens": 1, "labels": 1, "tags": 1, "features": 2, "values": 2, "links": 2, "prior": 2}
 FINGERPRINT_VERSION = 1
@@ -43,28 +42,6 @@ def ranked(names: Sequence[str], codes: NDArray[np.integer]) -> tuple[tuple[str,
     rank = np.full(len(names) + 1, NONE, dtype=np.int32)  # the last entry is where NONE looks itself up
     rank[used] = np.arange(len(used), dtype=np.int32)
     return tuple(names[code] for code in used), rank[codes]
-
-
-def dictionary_array(names: Sequence[str], codes: Ints) -> Any:
-    """An Arrow dictionary array; NONE becomes null."""
-    indices: Any = pa.array(codes, pa.int32(), mask=codes == NONE)
-    return pa.DictionaryArray.from_arrays(indices, string_array(names))
-
-
-def string_array(names: Iterable[str]) -> pa.Array[Any]:
-    """An Arrow string array; half a surrogate pair is an error that shows the name."""
-    listed = list(names)
-    try:
-        return pa.array(listed, pa.string())
-    except (UnicodeEncodeError, pa.ArrowInvalid):
-        broken = next(name for name in listed if any("\ud800" <= letter <= "\udfff" for letter in name))
-        raise CorpusError(f"the name {broken!r} is not valid Unicode text", advice="repair its encoding") from None
-
-
-def lists(offsets: NDArray[np.int64], values: pa.Array[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
-    """A list array: entry i is values[offsets[i]:offsets[i + 1]], or null where `missing`."""
-    mask = None if missing is None or not missing.any() else pa.array(missing)
-    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values, mask=mask)
 
 
 @dataclass(frozen=True)
@@ -120,14 +97,14 @@ def column_array(table: pa.Table, name: str) -> Any:
 
 def list_offsets(array: Any) -> Offsets:
     """Offsets of a list array as if it were unsliced; a null list counts as empty."""
-    return offsets_from_lengths(pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False))
+    return offsets_from_lengths(np.where(nulls(array), 0, np.diff(numbers(array.offsets))))
 
 
 def coded(strings: Any) -> Names:
     """Ranked codes of a flat string or dictionary array; null becomes NONE."""
     if not pa.types.is_dictionary(strings.type):
         strings = strings.dictionary_encode()
-    codes = pc.fill_null(strings.indices, NONE).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = numbers(strings.indices, NONE).astype(np.int32)
     names, ranks = ranked(strings.dictionary.to_pylist(), codes)
     return Names(names, ranks)
 
@@ -141,24 +118,24 @@ def flatten(table: pa.Table) -> FlatCorpus:
     indptr = np.zeros(n_positions + 1, np.int64)
     features, values = Names((), np.zeros(0, np.int32)), None
     if (column := column_array(table, "features")) is not None:
-        rows = column.flatten()
-        own = pc.is_null(rows).to_numpy(zero_copy_only=False)
+        rows = flattened(column)
+        own = nulls(rows)
         indptr = list_offsets(rows)
-        features = coded(rows.flatten())
+        features = coded(flattened(rows))
         if (column := column_array(table, "values")) is not None:
-            values = column.flatten().flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+            values = numbers(flattened(flattened(column)), np.nan).astype(np.float64)
             values = None if (values == 1.0).all() else values
     link_indptr = links = prior = None
     if (column := column_array(table, "links")) is not None:
-        rows = column.flatten()
+        rows = flattened(column)
         link_indptr = list_offsets(rows)
-        links = rows.flatten().to_numpy(zero_copy_only=False).astype(np.int32)
+        links = numbers(flattened(rows), NONE).astype(np.int32)
     if (column := column_array(table, "prior")) is not None:
-        flat = column.flatten().flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+        flat = numbers(flattened(flattened(column)), np.nan).astype(np.float64)
         prior = flat.reshape(n_positions, -1)
     return FlatCorpus(
         starts=starts,
-        texts=coded(tokens.flatten()),
+        texts=coded(flattened(tokens)),
         own=own,
         feature_indptr=indptr,
         features=features,
@@ -173,7 +150,7 @@ def flatten(table: pa.Table) -> FlatCorpus:
 
 def _names_of(table: pa.Table, name: str) -> Names | None:
     column = column_array(table, name)
-    return None if column is None else coded(column.flatten())
+    return None if column is None else coded(flattened(column))
 
 
 def fingerprint(flat: FlatCorpus, kind: str, label_names: tuple[str, ...]) -> str:

@@ -93,7 +93,7 @@ def _features(flat: FlatCorpus, old: tuple[str, ...]) -> tuple[Features, tuple[s
     merged, values = flat.features, flat.values
     if flat.own.any():  # one list of names for feature sets and for texts that are features
         own_codes = flat.texts.codes[flat.own]
-        own_used = np.unique(own_codes)
+        own_used = np.flatnonzero(np.bincount(own_codes))
         own_names = [flat.texts.names[code] for code in own_used]
         names = tuple(sorted({*flat.features.names, *own_names}))
         code_of = {name: code for code, name in enumerate(names)}
@@ -128,7 +128,7 @@ def _symbols(flat: FlatCorpus, features: Features, feature_names: tuple[str, ...
     distinct, inverse = np.unique(digests.view("V16").ravel(), return_inverse=True)
     set_names = [FEATURE_SET_MARK + item.tobytes().hex() for item in distinct]
     own_codes = flat.texts.codes[flat.own]
-    own_used = np.unique(own_codes)
+    own_used = np.flatnonzero(np.bincount(own_codes))
     names = [*set_names, *(flat.texts.names[code] for code in own_used)]
     codes = np.empty(len(flat.own), np.int64)
     codes[~flat.own] = inverse

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from gramline.kernels.packing import Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.pipeline.corpus.flat import NONE, NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.corpus.arrow import NONE, dictionary_array, lists, number_array
+from gramline.pipeline.corpus.flat import NameCodes, ranked
 from gramline.pipeline.corpus.textfile import excerpt
 from gramline.pipeline.errors import CorpusError
 
@@ -122,7 +123,7 @@ class TokenColumns:
         inner, codes, values = canonical_rows(np.maximum(counts, 0), codes, values, len(names))
         columns["features"] = lists(starts, lists(inner, dictionary_array(names, codes), missing))
         if values is not None:
-            columns["values"] = lists(starts, lists(inner, pa.array(values), missing))
+            columns["values"] = lists(starts, lists(inner, number_array(values), missing))
         return starts, columns
 
 

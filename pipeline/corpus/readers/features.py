@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from gramline.kernels.packing import Features, Ints, Offsets
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
-from gramline.pipeline.corpus.flat import NameCodes, dictionary_array, lists, ranked
+from gramline.pipeline.corpus.arrow import dictionary_array, lists
+from gramline.pipeline.corpus.flat import NameCodes, ranked
 from gramline.pipeline.corpus.readers.columns import ColumnTable, encode, shifted
 from gramline.pipeline.corpus.tokens import canonical_rows
 from gramline.pipeline.errors import CorpusError

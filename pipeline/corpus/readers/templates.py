@@ -16,7 +16,8 @@ import numpy as np
 
 from gramline.kernels.packing import Features, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
-from gramline.pipeline.corpus.flat import Names, dictionary_array, lists
+from gramline.pipeline.corpus.arrow import dictionary_array, lists
+from gramline.pipeline.corpus.flat import Names
 from gramline.pipeline.corpus.readers.columns import ColumnTable, encode, shifted
 from gramline.pipeline.corpus.readers.features import feature_column
 from gramline.pipeline.corpus.textfile import excerpt, read_lines
