@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import ndtri
 
 from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.expectation_loops import (
@@ -19,10 +20,11 @@ from gramline.learners.gaussian_process.expectation_loops import (
     expected_softmax,
     expected_totals,
 )
-from gramline.learners.gaussian_process.normalizer import MatrixRoots, Roots, Slopes
+from gramline.learners.gaussian_process.normalizer import Hessian, MatrixHessian, Slopes
 
 DRAWS = 64  # at least
 ROTATED = 4  # draws that are rotated, at least
+MANY_LABELS = 16  # above it the rotations of two draws are enough, if these are stratified
 SMALL_DEVIATION = 1e-4  # below it the quotient of two differences would be mostly rounding
 SMALLEST_PRECISION = 1e-12  # every position keeps one, and with it its place in a model
 LARGEST_EXPONENT = 300.0  # of a power: a pair's two sums and their product stay far from overflow
@@ -54,12 +56,11 @@ class ExpectedNormalizer:
         # A mean over few draws may slope the wrong way; the true one never does.
         return Slopes(probabilities, np.maximum(precision, SMALLEST_PRECISION), np.zeros_like(means))
 
-    def roots(self, means: Matrix, variances: Matrix) -> Roots:
+    def hessian(self, means: Matrix, variances: Matrix) -> Hessian:
         hessians = np.zeros((*means.shape, means.shape[1]))
         for part, draws in self._parts(means, np.sqrt(variances)):
             expected_hessians(draws, hessians[part])
-        values, vectors = np.linalg.eigh(hessians)
-        return MatrixRoots(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+        return MatrixHessian(hessians)
 
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
         probabilities = self.slopes(means, variances).probabilities
@@ -111,7 +112,12 @@ def normal_draws(n_labels: int) -> Matrix:
 
     Every draw comes with all its rotations, so that no label's place gives it an advantage.
     """
-    few = np.random.default_rng(0).standard_normal((max(-(-DRAWS // (2 * n_labels)), ROTATED), n_labels))
+    random = np.random.default_rng(0)
+    if n_labels > MANY_LABELS:
+        places = np.arange(0.5, 2 * n_labels) / (2 * n_labels)
+        few = random.permutation(ndtri(places)).reshape(2, n_labels)
+    else:
+        few = random.standard_normal((max(-(-DRAWS // (2 * n_labels)), ROTATED), n_labels))
     half = np.concatenate([np.roll(few, shift, axis=1) for shift in range(n_labels)])
     values, vectors = np.linalg.eigh(half.T @ half / len(half))
     half = half @ (vectors / np.sqrt(values)) @ vectors.T

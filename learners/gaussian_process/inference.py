@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gramline.learners.arrays import Matrix
+from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.gaussian_process.covariance import Covariance
 from gramline.learners.gaussian_process.likelihood import LabeledTokens
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
@@ -121,36 +121,41 @@ class Inference:
             variance[chosen] = self.posterior.scale[j] * self.weights[chosen, j] ** 2 * (prior - explained)
         return np.maximum(variance, 0.0), factor.log_determinant()
 
-    def update_precision(self, j: int, *, negligible: float = 0.0, compare: bool = True) -> None:
-        """lam_j -> what the normaliser wants (p_j by Jensen's bound); every trial step costs a factorisation.
+    def update_precisions(self, labels: Indices, *, negligible: float = 0.0, compare: bool = True) -> None:
+        """lam_j -> what the normaliser wants (p_j by Jensen's bound) for some labels, all by the same step.
 
-        By Jensen's bound p falls with V, which falls with lam: dp/dlam is about -p (1 - p) V^2 / 2 for each position
-        by itself, and the Newton step of that keeps large variances from swinging. The plain direction, which always
-        ascends, is the second choice.
+        Every trial step costs a factorisation per label. By Jensen's bound p falls with V, which falls with lam:
+        dp/dlam is about -p (1 - p) V^2 / 2 for each position by itself, and the Newton step of that keeps large
+        variances from swinging. The plain direction, which always ascends, is the second choice.
         Without `compare` the first step is taken as it is: after a change of scale there is nothing to compare with.
-        Otherwise a step that would gain less than `negligible` is not taken: the bound's slope by lam is -gap / 2
+        Otherwise a label that would gain less than `negligible` is left out: the bound's slope by lam is -gap / 2
         times dV/dlam, about -V^2 for each position by itself, so the gain is about gap^2 V^2 / 4, summed.
         """
         q, tokens, scores = self.posterior, self.tokens, self.scores
         before = self.elbo()
-        gap = tokens.group_sums(scores.slopes.precision[:, j]) - q.precision[:, j]
-        if compare and ((gap * q.variance[:, j]) ** 2).sum() / 4 < negligible:
+        gap = tokens.group_sums(scores.slopes.precision[:, labels]) - q.precision[:, labels]
+        if compare:
+            worth = ((gap * q.variance[:, labels]) ** 2).sum(axis=0) / 4 >= negligible
+            labels, gap = labels[worth], gap[:, worth]
+        if not len(labels):
             return
-        swing = tokens.group_sums(scores.slopes.response[:, j]) * q.variance[:, j] ** 2
-        precision, variance, log_determinant = q.precision[:, j].copy(), q.variance[:, j].copy(), q.log_determinant[j]
+        precision, variance = q.precision[:, labels], q.variance[:, labels]
+        log_determinant = q.log_determinant[labels]
+        swing = tokens.group_sums(scores.slopes.response[:, labels]) * variance**2
         step = 1.0
         for attempt in range(2 * HALVINGS):
             if attempt == HALVINGS:
                 step, swing = 0.5 / (1 + swing.max()), np.zeros_like(swing)
-            q.precision[:, j] = precision + step * gap / (1 + swing)
-            q.variance[:, j], q.log_determinant[j] = self.covariance_of(j, q.precision[:, j])
+            q.precision[:, labels] = precision + step * gap / (1 + swing)
+            for j in labels:
+                q.variance[:, j], q.log_determinant[j] = self.covariance_of(j, q.precision[:, j])
             moved = scores.variances.copy()
-            moved[:, j] += (q.variance[:, j] - variance)[tokens.groups]
+            moved[:, labels] += (q.variance[:, labels] - variance)[tokens.groups]
             self.scores = scores.with_variances(moved)
             if not compare or not self.is_worse(before):
                 return
             step /= 2
-        q.precision[:, j], q.variance[:, j], q.log_determinant[j] = precision, variance, log_determinant
+        q.precision[:, labels], q.variance[:, labels], q.log_determinant[labels] = precision, variance, log_determinant
         self.scores = scores
 
     def update_coupling_variances(self) -> None:

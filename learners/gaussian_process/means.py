@@ -3,7 +3,7 @@
 The scores depend on the means through eta = T alpha, where alpha has one entry per token and label and
 T = diag(u) C diag(u) between tokens plus one indicator kernel [nb_d(t) = nb_d(t')] per offset: the couplings are just
 another Gaussian process. With the normaliser's Hessian W per token (diag p - p p^T by Jensen's bound) the Newton step
-is (I + W T)^-1 ([y=j] - p - alpha). W = R R^T, so it is solved with the symmetric I + R^T T R, whose eigenvalues are
+is (I + W T)^-1 ([y=j] - p - alpha). I + W T is symmetric in the inner product <x, y> = x^T T y, and its eigenvalues are
 at least 1. Only products with C are needed, no factorisation, and any truncation is an ascent direction.
 """
 
@@ -86,25 +86,30 @@ def _best_step(inference: Inference, change: Response) -> tuple[float, Scores]:
 
 
 def newton_direction(inference: Inference, tolerance: float = RESIDUALS[-1]) -> Matrix:
-    """(I + W T)^-1 r = r - R (I + R^T T R)^-1 R^T T r with r = [y=j] - p - alpha, shape (n_tokens, n_labels)."""
-    roots = inference.scores.roots()
-    gap = inference.tokens.own_labels - inference.scores.slopes.probabilities - inference.posterior.token_dual
-    residual = roots.transposed(respond(inference, gap).scores)
+    """(I + W T)^-1 ([y=j] - p - alpha), shape (n_tokens, n_labels): conjugate gradients in the inner product of T.
+
+    The images T residual and T direction go along with their vectors, so every step costs one product with T.
+    """
+    hessian = inference.scores.hessian()
+    residual = inference.tokens.own_labels - inference.scores.slopes.probabilities - inference.posterior.token_dual
+    residual_image = respond(inference, residual).scores
     solution = np.zeros_like(residual)
-    direction = residual.copy()
-    norm = float((residual * residual).sum())
+    direction, direction_image = residual.copy(), residual_image.copy()
+    norm = float((residual * residual_image).sum())
     enough = tolerance**2 * norm
     for _ in range(MAX_PRODUCTS):
         if norm <= enough:
             break
-        image = direction + roots.transposed(respond(inference, roots.times(direction)).scores)
-        curvature = float((direction * image).sum())
+        step = direction + hessian.times(direction_image)
+        curvature = float((direction_image * step).sum())
         if not curvature > 0:
             token = int(np.abs(direction).max(axis=1).argmax())
             raise not_positive_definite(int(inference.tokens.groups[token]), curvature)
         length = norm / curvature
         solution += length * direction
-        residual -= length * image
-        previous, norm = norm, float((residual * residual).sum())
+        residual -= length * step
+        residual_image -= length * respond(inference, step).scores
+        previous, norm = norm, float((residual * residual_image).sum())
         direction = residual + (norm / previous) * direction
-    return gap - roots.times(solution)
+        direction_image = residual_image + (norm / previous) * direction_image
+    return solution

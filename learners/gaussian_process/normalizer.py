@@ -24,14 +24,11 @@ class Slopes:
     response: Matrix  # d precision / d v where it makes updates swing, else 0, shape (n_tokens, n_labels)
 
 
-class Roots(Protocol):
-    """R of the Hessian by the means, R R^T, per token."""
+class Hessian(Protocol):
+    """W, the second derivatives of every token's normaliser by its means: symmetric and positive semidefinite."""
 
     def times(self, values: Matrix) -> Matrix:
-        """R values, shape (n_tokens, n_labels)."""
-
-    def transposed(self, values: Matrix) -> Matrix:
-        """R^T values."""
+        """W values, shape (n_tokens, n_labels)."""
 
 
 class Normalizer(Protocol):
@@ -42,7 +39,7 @@ class Normalizer(Protocol):
 
     def slopes(self, means: Matrix, variances: Matrix) -> Slopes: ...
 
-    def roots(self, means: Matrix, variances: Matrix) -> Roots: ...
+    def hessian(self, means: Matrix, variances: Matrix) -> Hessian: ...
 
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
         """Numbers whose softmax is the probabilities."""
@@ -64,8 +61,8 @@ class JensenNormalizer:
         probabilities = softmax(means + variances / 2, axis=1)
         return Slopes(probabilities, probabilities, probabilities * (1 - probabilities) / 2)
 
-    def roots(self, means: Matrix, variances: Matrix) -> Roots:
-        return SoftmaxRoots(np.sqrt(softmax(means + variances / 2, axis=1)))
+    def hessian(self, means: Matrix, variances: Matrix) -> Hessian:
+        return SoftmaxHessian(softmax(means + variances / 2, axis=1))
 
     def scores(self, means: Matrix, variances: Matrix) -> Matrix:
         return means + variances / 2
@@ -74,29 +71,21 @@ class JensenNormalizer:
 
 
 @dataclass(frozen=True)
-class SoftmaxRoots:
-    """R = diag(sqrt p) (I - sqrt p sqrt p^T): a projection, because p sums to 1."""
+class SoftmaxHessian:
+    """W = diag p - p p^T."""
 
-    root: Matrix  # sqrt p
+    probabilities: Matrix  # p
 
     def times(self, values: Matrix) -> Matrix:
-        return self.root * self._centred(values)
-
-    def transposed(self, values: Matrix) -> Matrix:
-        return self._centred(self.root * values)
-
-    def _centred(self, values: Matrix) -> Matrix:
-        return np.asarray(values - self.root * (self.root * values).sum(axis=1, keepdims=True))
+        weighted = self.probabilities * values
+        return np.asarray(weighted - self.probabilities * weighted.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
-class MatrixRoots:
+class MatrixHessian:
     """One n_labels x n_labels matrix per token."""
 
     matrices: Matrix  # shape (n_tokens, n_labels, n_labels)
 
     def times(self, values: Matrix) -> Matrix:
         return np.asarray(np.matmul(self.matrices, values[:, :, None])[:, :, 0])
-
-    def transposed(self, values: Matrix) -> Matrix:
-        return np.asarray(np.matmul(values[:, None, :], self.matrices)[:, 0])

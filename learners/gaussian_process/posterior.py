@@ -9,7 +9,7 @@ import numpy as np
 
 from gramline.learners.arrays import Matrix
 from gramline.learners.gaussian_process.likelihood import LabeledTokens
-from gramline.learners.gaussian_process.normalizer import Normalizer, Roots, Slopes
+from gramline.learners.gaussian_process.normalizer import Hessian, Normalizer, Slopes
 
 
 @dataclass
@@ -95,5 +95,5 @@ class Scores:
     def slopes(self) -> Slopes:
         return self.normalizer.slopes(self.means, self.variances)
 
-    def roots(self) -> Roots:
-        return self.normalizer.roots(self.means, self.variances)
+    def hessian(self) -> Hessian:
+        return self.normalizer.hessian(self.means, self.variances)

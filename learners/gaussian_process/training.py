@@ -19,6 +19,7 @@ SweepProgress = Callable[[int, float], None]  # called after every sweep with it
 FAR = 1e4  # a mean prior variance above it, or below its inverse, is no place to start a search
 FIRST_GUESSES = 6  # of the scale, before the first sweep
 NEWTON_STEPS = 10  # per sweep at most; they are cheap beside the factorisations
+BATCHES = 8  # of labels, per sweep: each asks the normaliser of all labels again, which with 70 labels would take long
 LEFT_OUT = 0.2  # of the tolerance: what the labels of a sweep that are not worth a factorisation may gain together
 
 
@@ -76,8 +77,9 @@ def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None)
     if factors is not None:
         inference.rescale(factors)
     negligible = LEFT_OUT * tolerance * abs(inference.elbo()) / inference.tokens.n_labels
-    for j in range(inference.tokens.n_labels):
-        inference.update_precision(j, negligible=negligible, compare=factors is None)
+    labels = np.arange(inference.tokens.n_labels)
+    for few in np.array_split(labels, min(len(labels), BATCHES)):
+        inference.update_precisions(few, negligible=negligible, compare=factors is None)
     _newton_steps(inference, tolerance)
     inference.update_coupling_variances()
 

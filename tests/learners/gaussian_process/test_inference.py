@@ -54,7 +54,7 @@ def test_scores_follow_every_update(inference: Inference) -> None:
     assert_consistent(inference)
     start, before = inference.snapshot(), inference.elbo()
     updates = [
-        lambda: inference.update_precision(1),
+        lambda: inference.update_precisions(np.array([1])),
         lambda: update_means(inference),
         inference.update_coupling_variances,
         lambda: inference.rescale(np.array([1.0, 2.0, 0.5])),
@@ -73,7 +73,7 @@ def test_scores_follow_every_update(inference: Inference) -> None:
 def test_updates_that_are_taken_back_leave_the_scores(inference: Inference, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "is_worse", lambda _before: True)
     scores, posterior = inference.scores, inference.posterior.copy()
-    inference.update_precision(1)
+    inference.update_precisions(np.array([1]))
     inference.update_coupling_variances()
     assert inference.scores is scores
     for name, value in vars(posterior).items():
@@ -84,6 +84,6 @@ def test_a_normaliser_is_computed_once_per_scores(inference: Inference) -> None:
     calls = inference.normalizer.calls  # type: ignore[attr-defined]
     inference.elbo()
     for j in range(3):
-        inference.update_precision(j, negligible=np.inf)  # changes nothing
+        inference.update_precisions(np.array([j]), negligible=np.inf)  # changes nothing
     inference.elbo()
     assert calls == {"totals": 1, "slopes": 1}
