@@ -77,11 +77,11 @@ bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams aga
 chaos: $(VENV)/.developer  ## real kills, stops, cuts and damage; prints the table of faults and keeps it in docs/reliability.md
 	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m "not soak" -s tests/chaos
 
-soak: $(VENV)/.developer  ## twenty thousand tiles through one scheduler while workers die and return
-	$(BIN)/python -m pytest -m soak -s tests/chaos/test_soak.py
+soak: $(VENV)/.developer  ## twenty thousand tiles through one scheduler while workers die and return; figures into docs/reliability.md
+	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m soak -s tests/chaos/test_soak.py
 
-fuzz: $(VENV)/.developer  ## more than twenty thousand bad files for every reader
-	$(BIN)/python -m pytest -m fuzz -s tests/fuzz
+fuzz: $(VENV)/.developer  ## more than twenty thousand bad files for every reader; figures into docs/reliability.md
+	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m fuzz -s tests/fuzz
 
 places: $(VENV)/.developer  ## the commands of deploy/ssh and deploy/slurm, against an sshd and a Slurm where they are installed
 	$(BIN)/python -m pytest -m places tests/deploy

@@ -28,8 +28,8 @@ from gramline.pipeline.reporting.sections import metric_name
 def say_plan(ready: Prepared, plan: Mapping[str, Any]) -> None:
     """What the job will take."""
     threads = ready.file.cluster.n_threads
+    say(f"{count(plan['structures'], 'structure')}, {count(plan['positions'], 'position')}")
     say(
-        f"{count(plan['structures'], 'structure')}, {count(plan['positions'], 'position')}; "
         f"{count(plan['settings'], 'setting')} x {count(plan['folds'] + plan['inner_folds'], 'fold')} = "
         f"{count(plan['problems'], 'problem')}, {plan['solved']:,} solved before"
     )
@@ -63,11 +63,16 @@ def say_plan(ready: Prepared, plan: Mapping[str, Any]) -> None:
                 "unknown" if row["seconds"] is None else duration(row["seconds"]),
             )
             for row in plan["training"]
+        ]
+        + [
+            (row["name"], f"{plan['folds']:,}", "to compare with, from features", duration(row["seconds"]))
+            for row in plan["baselines"]
+            if row["seconds"] is not None
         ],
     )
     total = f"{size(plan['bytes'])} to write, about {duration(plan['seconds'])} of building"
     say(f"{total} on {count(threads, 'thread')} like this one")
-    known = [row["seconds"] for row in plan["training"] if row["seconds"] is not None]
+    known = [row["seconds"] for row in (*plan["training"], *plan["baselines"]) if row["seconds"] is not None]
     if known:
         say(f"about {duration(sum(known))} of training at most, measured on a sample of the structures")
     say_folded("results go to ", ready.output)

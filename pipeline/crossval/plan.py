@@ -8,6 +8,7 @@ from typing import Any
 
 from gramline.kernels.errors import KernelOverflowError
 from gramline.learners.kinds import SharedPassLearner
+from gramline.pipeline.crossval.baselines import planned_baselines
 from gramline.pipeline.crossval.folds import joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, Variant, problems_of
 from gramline.pipeline.crossval.problem_task import stored
@@ -41,6 +42,7 @@ def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, 
         "bytes": sum(store["new_bytes"] for store in stores),
         "seconds": sum(store["seconds"] for store in stores),
         "training": _training(job, data, settings, todo, n_threads, len(folds)),
+        "baselines": planned_baselines(data, outer) if todo and settings.has_baselines else [],
         "run": str(folder.path),
     }
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from chaos.reliability import Ledger
 from chaos.undisturbed import Calm
-
-ROOT = Path(__file__).parents[2]
+from measured_page import PAGE
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +16,8 @@ def ledger() -> Iterator[Ledger]:
     """Printed at the end; RELIABILITY=docs/reliability.md, as `make chaos` has it, also keeps the table there."""
     found = Ledger()
     yield found
-    if found.rows and os.environ.get("RELIABILITY"):
-        sys.stdout.write(f"\n\n{found.table()}\n")
-        found.write(ROOT / os.environ["RELIABILITY"])
+    if found.rows and os.environ.get(PAGE):
+        found.tell()
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
-BEGIN, END = "<!-- reliability: written by make chaos -->", "<!-- end of reliability -->"
+from measured_page import Conditions, tell
+
 HEAD = ("fault", "times", "tiles lost", "wrong tiles", "seconds to recover")
 
 
@@ -29,6 +29,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
+        self._conditions = Conditions()
 
     def note(self, fault: str, *, times: int = 1, lost: int = 0, wrong: int = 0, seconds: float | None = None) -> None:
         """Add to the row of a fault; `seconds` from the fault to the next finished tile, or to the repaired store."""
@@ -51,13 +52,5 @@ class Ledger:
         rows = [HEAD, ("---", *["--:"] * (len(HEAD) - 1)), *(row.cells() for row in self.rows.values())]
         return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
-    def write(self, path: Path) -> None:
-        """Put the table between its marks; what stands around them is left alone."""
-        text = path.read_text("utf-8")
-        before, mark, rest = text.partition(BEGIN)
-        if not mark or END not in rest:
-            raise ValueError(f"{path} has no place for the table: {BEGIN} ... {END}")
-        after = rest.partition(END)[2]
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(f"{before}{BEGIN}\n{self.markdown()}\n{END}{after}", "utf-8")
-        partial.replace(path)
+    def tell(self) -> None:
+        tell("chaos", self.table(), f"{self.markdown()}\n\n{self._conditions.line()}")

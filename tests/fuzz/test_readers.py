@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +13,12 @@ from fuzz.readers import READERS, Reader, Tally
 from fuzz.readers import attack as attack_reader
 from fuzz.stored import TARGETS, Target
 from fuzz.stored import attack as attack_stored
+from measured_page import Conditions, tell
 
 SLICE, STORED_SLICE = 40, 6  # of the default tests: seconds together
 MANY, STORED_MANY = 4000, 500
 MEMORY_KB = 1 << 20  # that reading small bad files may take at its worst, on top of what was in use
+CONDITIONS = Conditions()
 TABLE: list[tuple[str, int, Tally, float, float]] = []
 
 
@@ -62,9 +63,13 @@ def test_the_table() -> None:
     lines = [f"{'reader':<20} {'inputs':>7} {'refused':>8} {'read':>6} {'seconds':>8} {'MB more':>8}"]
     for name, count, tally, seconds, more in TABLE:
         lines.append(f"{name:<20} {count:>7,} {tally.refused:>8,} {tally.read:>6,} {seconds:>8.0f} {more:>8.0f}")
-    refused = sum(tally.refused for _, _, tally, _, _ in TABLE)
-    lines.append(f"{'together':<20} {sum(row[1] for row in TABLE):>7,} {refused:>8,}")
-    sys.stdout.write("\n" + "\n".join(lines) + "\nno traceback, no hang, no file without an answer\n")
+    given, refused = sum(row[1] for row in TABLE), sum(tally.refused for _, _, tally, _, _ in TABLE)
+    lines += [f"{'together':<20} {given:>7,} {refused:>8,}", "no traceback, no hang, no file without an answer"]
+    written = (
+        f"{given:,} files and stores, {refused:,} of them refused, the others read; no traceback, at most "
+        f"{max(row[4] for row in TABLE):.0f} MB more memory.\n\n{CONDITIONS.line()}"
+    )
+    tell("fuzz", "\n".join(lines), written)
     assert refused >= 20_000
 
 

@@ -120,7 +120,7 @@ def test_a_job_file_from_the_plan_to_the_report(gramline: Any, job: Path, tmp_pa
     assert "5 settings x 6 folds = 30 problems, 0 solved before" in spoken.out
     assert "at most 3 and 1 to predict" in spoken.out
     assert "of training at most, measured on a sample of the structures" in spoken.out
-    assert [row["seconds"] > 0 for row in plan["training"]] == [True, True]
+    assert [row["seconds"] > 0 for row in (*plan["training"], *plan["baselines"])] == [True] * 4
     done = gramline("cv", job)
     assert (done.code, done.err.count("\n")) == (0, 1)
     assert done.err.startswith("note: 10 of 10 structures stand in more than one fold")
@@ -129,7 +129,7 @@ def test_a_job_file_from_the_plan_to_the_report(gramline: Any, job: Path, tmp_pa
     assert (tmp_path / "out" / "report.html").is_file()
     after = gramline("cv", job, "--plan", "--json").json
     assert (after["solved"], after["bytes"]) == (30, 0)
-    assert [row["seconds"] for row in after["training"]] == [0.0, 0.0]
+    assert ([row["seconds"] for row in after["training"]], after["baselines"]) == ([0.0, 0.0], [])
     assert [store["to_compute"] for store in after["stores"]] == [0, 0]
     again = gramline("cv", job, "--json").json
     assert again["problems"]["solved_before"] == 30

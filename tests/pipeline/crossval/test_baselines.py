@@ -21,6 +21,7 @@ from gramline.pipeline.crossval.baselines import (
     baseline_scores,
     baseline_work,
     left_out_sentences,
+    planned_baselines,
 )
 from gramline.pipeline.crossval.folds import Folds, k_fold
 from gramline.pipeline.crossval.job import JobData
@@ -82,6 +83,17 @@ def test_what_would_take_long_is_left_out_and_said(corpus: Corpus, monkeypatch: 
     assert [row["name"] for row in known["rows"]] == [PERCEPTRON.name]
     assert known["left_out"][0]["name"] == "slow"
     assert "it would take long" in left_out_sentences(known)[0]
+    fast, slow = planned_baselines(JobData.of_corpus(corpus, "c"), FOLDS)
+    assert (fast["name"], fast["reason"], slow["seconds"]) == (PERCEPTRON.name, None, None)
+    assert fast["seconds"] > 0
+    assert slow["reason"] == known["left_out"][0]["reason"]
+
+
+def test_a_plan_without_labels_says_why_nothing_is_compared(corpus: Corpus) -> None:
+    unlabeled = JobData.of_corpus(corpus.with_labels([[None] * len(own) for own in corpus.labels]), "c")
+    assert [(row["seconds"], row["reason"] is None) for row in planned_baselines(unlabeled, FOLDS)] == [
+        (None, False)
+    ] * 2
 
 
 def test_a_crf_that_is_not_installed_and_a_run_without_a_corpus(
