@@ -71,17 +71,17 @@ docs: $(VENV)/.developer  ## these pages and the reference of every public name 
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -c docs . build/site
 	@echo "open build/site/README.html"
 
-bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap
-	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
+bench: $(VENV)/.developer  ## measured ratios: tiles against a copy, streams against a memmap; written to docs/benchmarks.md
+	FIGURES=docs/benchmarks.md $(BIN)/python -m pytest -m benchmark -s tests/benchmarks
 
 chaos: $(VENV)/.developer  ## real kills, stops, cuts and damage; prints the table of faults and keeps it in docs/reliability.md
-	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m "not soak" -s tests/chaos
+	FIGURES=docs/reliability.md $(BIN)/python -m pytest -m "not soak" -s tests/chaos
 
 soak: $(VENV)/.developer  ## twenty thousand tiles through one scheduler while workers die and return; figures into docs/reliability.md
-	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m soak -s tests/chaos/test_soak.py
+	FIGURES=docs/reliability.md $(BIN)/python -m pytest -m soak -s tests/chaos/test_soak.py
 
 fuzz: $(VENV)/.developer  ## more than twenty thousand bad files for every reader; figures into docs/reliability.md
-	RELIABILITY=docs/reliability.md $(BIN)/python -m pytest -m fuzz -s tests/fuzz
+	FIGURES=docs/reliability.md $(BIN)/python -m pytest -m fuzz -s tests/fuzz
 
 places: $(VENV)/.developer  ## the commands of deploy/ssh and deploy/slurm, against an sshd and a Slurm where they are installed
 	$(BIN)/python -m pytest -m places tests/deploy

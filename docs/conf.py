@@ -31,7 +31,7 @@ CONTENTS = {
     "From Python": [f"api/{package}" for package in PACKAGES],
     "How it works": [
         *("how-a-tile-is-made", "one-pass-cross-validation", "what-done-means", "lazy-training"),
-        *("reliability", "scale", "design-notes", "house", "../CONTRIBUTING", "../CHANGELOG"),
+        *("reliability", "scale", "benchmarks", "design-notes", "house", "../CONTRIBUTING", "../CHANGELOG"),
     ],
     "Results": ["results", "results-labeling", "results-trees", "results-zscore", "results-gpsl", "bibliography"],
     "Places": [f"../deploy/{place}/README" for place in ("local", "ssh", "slurm", "kubernetes", "compose", "image")],

@@ -10,7 +10,7 @@ from pathlib import Path
 from gramline.pipeline.files import available_cores
 
 ROOT = Path(__file__).parents[1]
-PAGE = "RELIABILITY"  # the environment variable that names the page; without it a run only prints
+PAGE = "FIGURES"  # the environment variable that names the page; without it a run only prints
 
 
 class Conditions:

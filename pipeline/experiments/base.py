@@ -6,7 +6,7 @@ Notes below a table say where the protocol differs from the paper; the paper's n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -41,6 +41,14 @@ class ResultTable:
         """Columns that hold words, or nothing at all; the others hold numbers."""
         kinds = [{type(row[column]) for row in self.rows} - {type(None)} for column in range(len(self.columns))]
         return [column for column, kind in enumerate(kinds) if str in kind or not kind]
+
+    def without_times(self) -> ResultTable | None:
+        """The table without what a clock measured; None where that is all."""
+        if "in seconds" in self.title:
+            return None
+        kept = [k for k, column in enumerate(self.columns) if "seconds" not in column]
+        rows = tuple(tuple(row[k] for k in kept) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[k] for k in kept), rows=rows)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], picture: str | None = None) -> ResultTable:

@@ -43,9 +43,23 @@ class ExperimentRecord:
     @property
     def machine_line(self) -> str:
         """How long it took, when, on what, and what else the machine had to do."""
-        when = [] if "date" in self.machine else ["while the machine had other work to do"]
-        told = [*when, *(f"{name} {value}" for name, value in self.machine.items())]
-        return f"Took {self.seconds:,.0f} s; {', '.join(told)}."
+        told = ", ".join(f"{name} {value}" for name, value in self.machine.items())
+        if not self.knows_load:
+            return f"Times are left out, because the machine had other work to do; {told}."
+        return f"Took {self.seconds:,.0f} s; {told}."
+
+    @property
+    def knows_load(self) -> bool:
+        """Whether it says what else the machine had to do: times of runs of version 0.1 mean nothing."""
+        return "load" in self.machine
+
+    @property
+    def shown(self) -> dict[int, ResultTable]:
+        """The tables of a page by their numbers, from 1."""
+        tables = dict(enumerate(self.tables, 1))
+        if self.knows_load:
+            return tables
+        return {number: kept for number, table in tables.items() if (kept := table.without_times()) is not None}
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -13,7 +13,7 @@ from measured_page import PAGE
 
 @pytest.fixture(scope="session")
 def ledger() -> Iterator[Ledger]:
-    """Printed at the end; RELIABILITY=docs/reliability.md, as `make chaos` has it, also keeps the table there."""
+    """Printed at the end; FIGURES=docs/reliability.md, as `make chaos` has it, also keeps the table there."""
     found = Ledger()
     yield found
     if found.rows and os.environ.get(PAGE):

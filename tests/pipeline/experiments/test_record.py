@@ -51,3 +51,14 @@ def test_columns_of_one_name_and_of_mixed_types_are_kept(tmp_path: Path) -> None
 def test_the_command_that_repeats_a_run() -> None:
     assert command_line("x", Run(Path("data"), seed=3)) == "gramline reproduce x --data data --seed 3"
     assert command_line("x", Run(Path(), quick=True)) == "gramline reproduce x --quick"
+
+
+def test_times_are_shown_only_where_the_load_is_known() -> None:
+    mixed = ResultTable("M", ("set", "error", "seconds of choosing"), (("a", 1.0, 2.0),))
+    clock = ResultTable("Time in seconds", ("set", "mean"), (("a", 2.0),))
+    old = replace(RECORD, tables=(clock, mixed))
+    assert {number: table.columns for number, table in old.shown.items()} == {2: ("set", "error")}
+    assert "left out" in old.machine_line
+    new = replace(old, machine={"load": "0.1 before and 1.0 at the end"})
+    assert new.shown == {1: clock, 2: mixed}
+    assert new.machine_line == "Took 1 s; load 0.1 before and 1.0 at the end."
