@@ -21,6 +21,7 @@ from gramline.learners.operators.operator import GramOperator
 
 SUBSET = 500  # positions on which an approximation is compared with the exact covariance
 NOTHING_LEFT = 1e-12  # residual, relative to the largest diagonal entry, at which the rank is complete
+BLOCKS = 4  # of pivots, if all that are drawn were kept: every block is a pass over the matrix
 TOO_NEGATIVE = 1e-3  # of a residual, relative likewise
 
 
@@ -33,28 +34,57 @@ class PivotedCholesky:
     residual: Matrix  # diag(C - F F^T) >= 0, shape (n,)
 
 
-def pivoted_cholesky(column: Callable[[int], Matrix], diagonal: Matrix, rank: int) -> PivotedCholesky:
-    """Greedy pivots: always the position that is explained worst. `column(i)` is C[:, i]; k <= rank are read.
+def pivoted_cholesky(columns: Callable[[Indices], Matrix], diagonal: Matrix, rank: int) -> PivotedCholesky:
+    """Pivots drawn with chances in proportion to what is not explained, whole blocks of them at a time.
 
+    `columns(chosen)` is C[:, chosen]; it is called about 1.3 * BLOCKS times, whatever the rank. Of a drawn block each
+    candidate is kept with the chance (what is left of it after those before it) / (what was left of it at the draw): so
+    the kept ones are as if drawn one by one (randomly pivoted Cholesky, block rejection).
     A diagonal that is explained more than whole, beyond rounding in single precision, is that of no positive
     semidefinite C.
     """
     residual = _clipped(diagonal, diagonal)
     rank = min(rank, len(diagonal))
     basis = np.zeros((len(diagonal), rank))
-    pivots: list[int] = []
+    pivots = np.empty(0, np.int64)
     enough = NOTHING_LEFT * float(diagonal.max(initial=0.0))
-    for k in range(rank):
-        pivot = int(residual.argmax())
-        if residual[pivot] <= enough:
-            break
-        fresh = (column(pivot) - basis[:, :k] @ basis[pivot, :k]) / np.sqrt(residual[pivot])
-        fresh[pivots] = 0.0
-        basis[:, k] = fresh
-        residual = _clipped(residual - fresh**2, diagonal)
-        pivots.append(pivot)
+    draw = np.random.default_rng(0)
+    while len(pivots) < rank and (residual > enough).any():
+        k = len(pivots)
+        chances = np.where(residual > enough, residual, 0.0) / residual[residual > enough].sum()
+        at_once = min(-(-rank // BLOCKS), int(np.count_nonzero(chances)))
+        chosen = draw.choice(len(diagonal), at_once, replace=False, p=chances)
+        fresh = columns(chosen) - basis[:, :k] @ basis[chosen, :k].T
+        kept, triangle = _kept_pivots(fresh[chosen], residual[chosen] * draw.random(at_once), enough, rank - k)
+        if not len(kept):
+            break  # what seemed to be left is rounding
+        taken = slice(k, k + len(kept))
+        basis[:, taken] = solve_triangular(triangle, fresh[:, kept].T, lower=True).T
+        basis[pivots, taken] = 0.0
+        basis[chosen[kept], taken] = triangle
+        residual = _clipped(residual - (basis[:, taken] ** 2).sum(axis=1), diagonal)
+        pivots = np.concatenate([pivots, chosen[kept]])
         residual[pivots] = 0.0
-    return PivotedCholesky(basis[:, : len(pivots)].copy(), np.array(pivots, np.int64), residual)
+    return PivotedCholesky(basis[:, : len(pivots)].copy(), pivots, residual)
+
+
+def _kept_pivots(block: Matrix, thresholds: Matrix, enough: float, at_most: int) -> tuple[Indices, Matrix]:
+    """Places of the candidates that have more than their threshold left, in order, and the Cholesky factor of these.
+
+    `block` is what is not explained between the candidates, shape (b, b).
+    """
+    rows = np.zeros((len(block), min(len(block), at_most)))
+    kept: list[int] = []
+    for place in range(len(block)):
+        k = len(kept)
+        if k == rows.shape[1]:
+            break
+        left = block[place, place] - rows[place, :k] @ rows[place, :k]
+        if left <= max(thresholds[place], enough):
+            continue
+        rows[:, k] = (block[:, place] - rows[:, :k] @ rows[place, :k]) / np.sqrt(left)
+        kept.append(place)
+    return np.array(kept, np.int64), np.tril(rows[kept][:, : len(kept)])
 
 
 def _clipped(residual: Matrix, diagonal: Matrix) -> Matrix:
@@ -71,7 +101,7 @@ def low_rank(exact: ExactCovariance, rank: int) -> PivotedCholesky:
     The rest of a positive semidefinite C, E = C - F F^T, has |E_ij| <= sqrt(r_i r_j). One product finds a row with
     larger entries, above all one with a diagonal of 0, which never becomes a pivot.
     """
-    result = pivoted_cholesky(exact.column, exact.diagonal(), rank)
+    result = pivoted_cholesky(exact.columns, exact.diagonal(), rank)
     draw = np.random.default_rng(0)
     probe = draw.choice([-1.0, 1.0], exact.n_rows) * draw.uniform(1.0, 2.0, exact.n_rows)  # never near 0
     left = exact.multiply(probe[:, None])[:, 0] - result.basis @ (result.basis.T @ probe)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tolerances import assert_close
 
+from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.errors import LearnerError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.low_rank import LowRankCovariance, pivoted_cholesky
 from gramline.learners.linear_algebra.cholesky import cholesky, lower_column_squares, scaled_lower
@@ -62,7 +63,7 @@ def inverted(factor: Any) -> Any:
 
 
 def low_rank(rank: int) -> Any:
-    pivoted = pivoted_cholesky(lambda i: GRAM[:, i], np.diagonal(GRAM).copy(), rank)
+    pivoted = pivoted_cholesky(lambda chosen: GRAM[:, chosen], np.diagonal(GRAM).copy(), rank)
     return LowRankCovariance(pivoted, jitter=0.0).factor(SCALE)
 
 
@@ -151,7 +152,7 @@ def test_low_rank_factor_at_full_rank() -> None:
 
 @pytest.mark.parametrize("rank", [1, 6, N])
 def test_low_rank_keeps_the_diagonal_and_its_own_matrix(rank: int) -> None:
-    pivoted = pivoted_cholesky(lambda i: GRAM[:, i], np.diagonal(GRAM).copy(), rank)
+    pivoted = pivoted_cholesky(lambda chosen: GRAM[:, chosen], np.diagonal(GRAM).copy(), rank)
     covariance = LowRankCovariance(pivoted)
     dense = pivoted.basis @ pivoted.basis.T + np.diag(pivoted.residual)
     assert_close(covariance.diagonal(), np.diagonal(GRAM))
@@ -165,18 +166,38 @@ def test_low_rank_keeps_the_diagonal_and_its_own_matrix(rank: int) -> None:
 
 def test_pivoting_stops_at_the_rank_of_the_matrix() -> None:
     thin = BASIS[:, :5]
-    pivoted = pivoted_cholesky(lambda i: thin @ thin[i], (thin**2).sum(axis=1), N)
+    pivoted = pivoted_cholesky(lambda chosen: thin @ thin[chosen].T, (thin**2).sum(axis=1), N)
     assert len(pivoted.pivots) == 5
     assert_close(pivoted.basis @ pivoted.basis.T, thin @ thin.T)
-    nothing = pivoted_cholesky(lambda _: np.zeros(3), np.zeros(3), 3)
+    nothing = pivoted_cholesky(lambda chosen: np.zeros((3, len(chosen))), np.zeros(3), 3)
     assert nothing.basis.shape == (3, 0)
 
 
 def test_pivoting_refuses_what_is_not_positive_semidefinite() -> None:
     bad = GRAM - 0.5 * np.diagonal(GRAM).max() * np.eye(N)
     with pytest.raises(NotPositiveDefiniteError) as negative:
-        pivoted_cholesky(lambda i: bad[:, i], np.diagonal(bad).copy(), N)
+        pivoted_cholesky(lambda chosen: bad[:, chosen], np.diagonal(bad).copy(), N)
     assert negative.value.pivot < 0
     with pytest.raises(NotPositiveDefiniteError) as second:
-        pivoted_cholesky(lambda _: np.zeros(2), np.array([0.0, -1.0]), 1)
+        pivoted_cholesky(lambda chosen: np.zeros((2, len(chosen))), np.array([0.0, -1.0]), 1)
     assert second.value.row == 1
+
+
+@pytest.mark.parametrize("rank", [20, 150])
+def test_pivots_come_in_few_blocks_and_explain_as_much_as_greedy_ones(rank: int) -> None:
+    points = np.sort(np.random.default_rng(5).gamma(1.0, size=400))
+    gram = np.exp(-np.abs(points[:, None] - points))  # its eigenvalues fall slowly
+    asked: list[int] = []
+
+    def columns(chosen: Indices) -> Matrix:
+        asked.append(len(chosen))
+        return gram[:, chosen]
+
+    pivoted = pivoted_cholesky(columns, np.ones(len(gram)), rank)
+    assert len(set(pivoted.pivots)) == rank
+    assert len(asked) <= 8
+    rest = gram
+    for _ in range(rank):
+        pivot = int(np.diagonal(rest).argmax())
+        rest = rest - rest[:, [pivot]] * rest[pivot] / rest[pivot, pivot]
+    assert pivoted.residual.sum() <= 1.5 * np.trace(rest)
