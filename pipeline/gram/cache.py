@@ -2,7 +2,8 @@
 
 CACHE/<fingerprint>/gram.zarr   the store            made.json   when, from what        used   touched at every use
                     lock        held (shared) while somebody uses the store; only who gets it alone may delete
-A store that structures were appended to still serves the corpus it began with: its leading blocks are that Gram.
+A store that structures were appended to still serves the corpus it began with: its leading blocks are that Gram. And a
+corpus that grew takes the tiles of its first blocks from the store of the smaller one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import FileLock, write_whole
 from gramline.pipeline.gram.build import DEFAULT, StoreChoices, create_or_open
+from gramline.pipeline.gram.reuse import link_leading_tiles
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
@@ -169,9 +171,20 @@ class GramCache:
                     store = TileStore(entry.store)
                 else:
                     store = create_or_open(kernel, corpus, entry.store, choices)
+                    self._link_from_others(store, entry)
                 whole = store.layout.rows.n_structures == len(corpus)
                 yield StoredGram(store) if whole else LeadingGram(store, len(corpus))
                 return
+
+    def _link_from_others(self, store: TileStore, entry: Entry) -> None:
+        """Tiles of a smaller corpus that this one begins with, from the store that has most of them."""
+        for other in sorted(self.entries(), key=lambda one: -one.bytes):
+            if other.name == entry.name:
+                continue
+            lock = FileLock.acquire(other.folder / LOCK, shared=True, wait=False)
+            with lock or nullcontext(), suppress(StoreError):
+                if lock is not None and link_leading_tiles(store, TileStore(other.store)):
+                    return
 
     def collect(
         self,

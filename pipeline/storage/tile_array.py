@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,21 @@ class TileArray:
         with write_then_rename(path) as partial, partial.open("xb") as file:
             file.write(body.data)
             file.write(google_crc32c.value(body).to_bytes(CHECKSUM_BYTES, "little"))
+
+    def link(self, other: TileArray, i: int, j: int) -> None:
+        """Take a tile of another local array of the same chunks and codec as it is: a link, or else a copy.
+
+        A tile is never changed in place, so that both arrays may share its file.
+        """
+        assert self._folder is not None
+        assert other._folder is not None
+        source, target = (folder / str(i) / str(j) for folder in (other._folder, self._folder))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with write_then_rename(target) as partial:
+            try:
+                os.link(source, partial)
+            except OSError:
+                shutil.copyfile(source, partial)
 
     def read(self, i: int, j: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """One whole tile, checked; ChunkError when missing or damaged.

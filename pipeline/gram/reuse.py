@@ -1,0 +1,67 @@
+"""A corpus that grew: tiles of its first structures, computed before, are linked into the new store.
+
+Two stores share their leading blocks as far as these hold the same structures. Codes differ, because the larger corpus
+has more names; the same names in the same order give the same sums, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels.packing import MISSING, Ints, Packed
+from gramline.pipeline.gram.spec import GramSpec, counts_labels
+from gramline.pipeline.gram.store import TileStore
+
+NAMED = {"symbols": "symbols", "feature_indices": "features", "tags": "features"}  # arrays of codes: their vocabulary
+IGNORED = ("labels",)  # the Gram matrix is free of labels
+
+
+def link_leading_tiles(new: TileStore, old: TileStore) -> int:
+    """Give `new` the tiles that it shares with `old` and does not have; returns how many."""
+    n_blocks = shared_blocks(new, old)
+    wanted = {(i, j) for i, j in old.present() if i < n_blocks and j < n_blocks} - new.present()
+    for i, j in sorted(wanted):
+        new.tiles.link(old.tiles, i, j)
+    return len(wanted)
+
+
+def shared_blocks(new: TileStore, old: TileStore) -> int:
+    """How many leading blocks hold the same structures in both, for the same kernel; 0 where tiles differ in kind."""
+    if not _alike(new.spec, old.spec) or new.compression != old.compression or counts_labels(new.kernel):
+        return 0
+    ends = [store.layout.rows.block_structures for store in (new, old)]
+    if new.layout.rows.block_rows != old.layout.rows.block_rows:
+        return 0
+    n_names = min(map(len, ends))
+    n_blocks = int(np.logical_and.accumulate(ends[0][:n_names] == ends[1][:n_names]).sum()) - 1
+    codes = {part: _places(vars(old.row_vocabulary)[part], vars(new.row_vocabulary)[part]) for part in NAMED.values()}
+    for block in range(n_blocks):
+        if not _same(new.read_block(block), old.read_block(block), codes):
+            return block
+    return n_blocks
+
+
+def _alike(new: GramSpec, old: GramSpec) -> bool:
+    kinds = [(spec.kernel, spec.cols, spec.dtype, spec.format) for spec in (new, old)]
+    return kinds[0] == kinds[1] and new.cols is None
+
+
+def _places(old: Sequence[str], new: Sequence[str]) -> Ints:
+    """The code that each old name has in the new vocabulary, MISSING where it has none; NONE itself comes last."""
+    places = {name: code for code, name in enumerate(new)}
+    return np.array([*(places.get(name, MISSING) for name in old), MISSING], np.int32)
+
+
+def _same(new: Packed, old: Packed, codes: dict[str, Ints]) -> bool:
+    """Whether two blocks hold the same structures, name by name, with features in the same order."""
+    mine, theirs = new.arrays(), old.arrays()
+    if new.n_labels != old.n_labels or mine.keys() != theirs.keys():
+        return False
+
+    def renamed(name: str) -> NDArray[np.generic]:
+        return codes[NAMED[name]][theirs[name]] if name in NAMED else theirs[name]
+
+    return all(np.array_equal(mine[name], renamed(name)) for name in mine if name not in IGNORED)
