@@ -53,8 +53,8 @@ def from_dict(description: Mapping[str, Any], base: type[R]) -> R:
 
     An error names the parameter as `key`, that of a nested record as outer.inner.
     """
-    if "name" not in description:
-        raise KernelParameterError(f"a kernel description needs a 'name': {dict(description)}")
+    if not isinstance(description, Mapping) or "name" not in description:
+        raise KernelParameterError(f"a kernel description needs a 'name': {short_value(description)}")
     kind = find(description["name"], base)
     return kind.from_params({key: _revive(key, value) for key, value in description.items() if key != "name"})
 

@@ -211,7 +211,7 @@ class Fitting:
                     return self._ranker(learner, gram)
                 say_notes(dropped_notes(learner, gram.labels))
                 trained = fit_telling(learner, gram, gram.labels, listener)
-                model = Model.of(trained, gram.row_corpus, gram.kernel)
+                model = Model.of(trained, gram.row_corpus, gram.kernel, recipe=gram.recipe)
                 return model, {} if plan is None else {"plan": plan.to_dict()}
 
     def say_plan_only(self) -> None:

@@ -60,30 +60,33 @@ def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds:
         tile_bytes = status.block_rows**2 * (4 if status.dtype == "float32" else 8)
         row = {"tiles": status.n_tiles, "to_compute": n_missing, "new_bytes": n_missing * tile_bytes, "seconds": 0.0}
         if corpus is not None and n_missing:
-            whole = _forecast(job, data, settings, number, n_threads)
+            whole = _build(job, data, settings, number).forecast().to_dict(n_threads)
             row["seconds"] = whole["seconds"] * n_missing / whole["tiles"]
         return {"kernel": number, "path": path, "copies": 1} | row
     copies = n_folds if counts_labels(kernel) else 1
+    build = _build(job, data, settings, number)
     try:
-        whole = _forecast(job, data, settings, number, n_threads)
+        whole = build.forecast().to_dict(n_threads)
     except KernelOverflowError as error:  # a failed row of the run: its settings take no time
         nothing = {"tiles": 0, "to_compute": 0, "new_bytes": 0, "seconds": 0.0}
         return {"kernel": number, "path": None, "copies": copies, **nothing, "failed": first_line(error)}
+    n_shared = 0 if settings.cache is None else settings.cache.n_shared(build)  # a corpus that grew has some of them
+    share = copies * (1 - n_shared / max(1, whole["tiles"]))
     return {
         "kernel": number,
         "path": None,
         "copies": copies,
         "tiles": copies * whole["tiles"],
-        "to_compute": copies * whole["tiles"],
-        "new_bytes": copies * whole["stored_bytes"],
-        "seconds": copies * whole["seconds"],
+        "to_compute": copies * whole["tiles"] - n_shared,
+        "new_bytes": round(share * whole["stored_bytes"]),
+        "seconds": share * whole["seconds"],
     }
 
 
-def _forecast(job: Job, data: JobData, settings: JobSettings, number: int, n_threads: int) -> dict[str, Any]:
+def _build(job: Job, data: JobData, settings: JobSettings, number: int) -> GramBuild:
     assert data.corpus is not None
-    choices = StoreChoices(job.dtype, settings.block_rows)
-    return GramBuild(job.kernels[number], data.corpus, None, choices).forecast().to_dict(n_threads)
+    choices = StoreChoices(job.dtype, settings.block_rows, settings.compression)
+    return GramBuild(job.kernels[number], data.corpus, None, choices)
 
 
 def _training(

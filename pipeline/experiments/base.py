@@ -5,6 +5,7 @@ Notes below a table say where the protocol differs from the paper; the paper's n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from gramline.pipeline.errors import InputError
 Cell = str | int | float | None
 Row = tuple[Cell, ...]
 Say = Callable[[str], None]
+TIME = re.compile(r"\b(s|seconds)\b")  # in the name of a column
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class ResultTable:
         """The table without what a clock measured; None where that is all."""
         if "in seconds" in self.title:
             return None
-        kept = [k for k, column in enumerate(self.columns) if "seconds" not in column]
+        kept = [k for k, column in enumerate(self.columns) if not TIME.search(column)]
         rows = tuple(tuple(row[k] for k in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[k] for k in kept), rows=rows)
 

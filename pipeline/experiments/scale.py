@@ -102,7 +102,7 @@ def _table(results: Sequence[SizeResult], remark: str) -> ResultTable:
             f"sales-log sentences; SequenceLabeling with {KERNEL.observation!r}, stored in float32, {remark}",
             f"verify: cells of {CHECKED_TILES} tiles drawn at random are computed anew; perceptron: averaged, "
             f"{ROUNDS} rounds; folds: {FOLDS} of the same perceptron, every tile read once a round for all of them",
-            "times are by the clock, on a machine that may have had other work; programs are loaded before",
+            "times are by the clock; programs are loaded before",
             "training streams in the client, whose memory grows with the positions (scores, folds, the report), not "
             "with the matrix; a worker is at "
             f"{round(results[-1].at_rest['worker'] / 1e6)} MB before its first tile",

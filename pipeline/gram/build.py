@@ -15,10 +15,11 @@ import numpy as np
 
 from gramline.kernels.base import Kernel, check_kernel
 from gramline.kernels.errors import KernelOverflowError
-from gramline.kernels.packing import Packable, Packed, pack_pair
+from gramline.kernels.packing import Packable, Packed, Vocabulary, pack_pair
 from gramline.kernels.parameters import plain_value
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import GramLayout
+from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
@@ -127,6 +128,7 @@ class GramBuild:
     ) -> None:
         check_kernel(kernel)
         self.kernel, self.dtype = kernel, choices.dtype
+        self._recipe = corpus.recipe if isinstance(corpus, Corpus) else None
         self._choices = choices
         self._url = None if path is None else absolute(path)
         self._plan: Plan | None = None
@@ -168,6 +170,10 @@ class GramBuild:
     def compression(self) -> str:
         return self._store.compression if self._store is not None else self._choices.compression or "none"
 
+    @property
+    def row_vocabulary(self) -> Vocabulary:
+        return self._store.row_vocabulary if self._store is not None else self._rows.vocabulary
+
     def forecast(self, executor: Executor | None = None, place: str | None = None) -> Forecast:
         """The plan, the room for it, and its pace: a few sample tiles computed and written by `executor`.
 
@@ -203,7 +209,8 @@ class GramBuild:
         if self._url is None:
             raise InputError("a build without a path is only planned", advice="give the path of the store")
         plan, compression = self._plan, self._choices.compression or "none"
-        is_own = TileStore.write(self._url, self.spec, (self._rows, self._cols), self.layout, compression)
+        corpora = (self._rows, self._cols)
+        is_own = TileStore.write(self._url, self.spec, corpora, self.layout, compression, self._recipe)
         store = self._open(self._url)
         self._plan = plan if is_own else None
         return store

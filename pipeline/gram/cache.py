@@ -27,8 +27,8 @@ from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import FileLock, write_whole
-from gramline.pipeline.gram.build import DEFAULT, StoreChoices, create_or_open
-from gramline.pipeline.gram.reuse import link_leading_tiles
+from gramline.pipeline.gram.build import DEFAULT, GramBuild, StoreChoices, create_or_open
+from gramline.pipeline.gram.reuse import link_leading_tiles, shared_tiles
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
@@ -175,6 +175,14 @@ class GramCache:
                 whole = store.layout.rows.n_structures == len(corpus)
                 yield StoredGram(store) if whole else LeadingGram(store, len(corpus))
                 return
+
+    def n_shared(self, build: GramBuild) -> int:
+        """How many tiles a new store would take from the store of a smaller corpus."""
+        found = 0
+        for entry in self.entries():
+            with suppress(StoreError):
+                found = max(found, len(shared_tiles(build, TileStore(entry.store))))
+        return found
 
     def _link_from_others(self, store: TileStore, entry: Entry) -> None:
         """Tiles of a smaller corpus that this one begins with, from the store that has most of them."""

@@ -7,11 +7,14 @@ has more names; the same names in the same order give the same sums, bit for bit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.packing import MISSING, Ints, Packed
+from gramline.kernels.base import Kernel
+from gramline.kernels.packing import MISSING, Ints, Packed, Vocabulary
+from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.gram.spec import GramSpec, counts_labels
 from gramline.pipeline.gram.store import TileStore
 
@@ -19,16 +22,42 @@ NAMED = {"symbols": "symbols", "feature_indices": "features", "tags": "features"
 IGNORED = ("labels",)  # the Gram matrix is free of labels
 
 
+class LaidOut(Protocol):
+    """A Gram matrix in blocks: a store, or one that is only planned."""
+
+    @property
+    def spec(self) -> GramSpec: ...
+
+    @property
+    def kernel(self) -> Kernel: ...
+
+    @property
+    def layout(self) -> GramLayout: ...
+
+    @property
+    def compression(self) -> str: ...
+
+    @property
+    def row_vocabulary(self) -> Vocabulary: ...
+
+    def read_block(self, block: int) -> Packed: ...
+
+
 def link_leading_tiles(new: TileStore, old: TileStore) -> int:
     """Give `new` the tiles that it shares with `old` and does not have; returns how many."""
-    n_blocks = shared_blocks(new, old)
-    wanted = {(i, j) for i, j in old.present() if i < n_blocks and j < n_blocks} - new.present()
+    wanted = shared_tiles(new, old) - new.present()
     for i, j in sorted(wanted):
         new.tiles.link(old.tiles, i, j)
     return len(wanted)
 
 
-def shared_blocks(new: TileStore, old: TileStore) -> int:
+def shared_tiles(new: LaidOut, old: TileStore) -> set[tuple[int, int]]:
+    """Tiles of `old` that are also those of `new`."""
+    n_blocks = shared_blocks(new, old)
+    return {(i, j) for i, j in old.present() if i < n_blocks and j < n_blocks}
+
+
+def shared_blocks(new: LaidOut, old: LaidOut) -> int:
     """How many leading blocks hold the same structures in both, for the same kernel; 0 where tiles differ in kind."""
     if not _alike(new.spec, old.spec) or new.compression != old.compression or counts_labels(new.kernel):
         return 0

@@ -22,7 +22,8 @@ from gramline.kernels.errors import KernelError
 from gramline.kernels.packing import Packed, Vocabulary
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import BlockLayout, GramLayout
-from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError
+from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.errors import CorpusError, StoreDamagedError, StoreError, TileCorruptError
 from gramline.pipeline.files import path_text
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
@@ -71,6 +72,10 @@ class TileStore:
                 else GramLayout.symmetric(rows)
             )
             self.compression = str(self._attributes["compression"])
+            recipe = self._attributes.get("recipe")
+            self.recipe = None if recipe is None else Recipe.from_dict(recipe)  # how the row corpus was made, if known
+        except CorpusError as error:
+            raise StoreDamagedError(error.problem, url) from None
         except StoreError:
             raise
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
@@ -82,7 +87,12 @@ class TileStore:
 
     @staticmethod
     def write(
-        url: str, spec: GramSpec, corpora: tuple[Packed, Packed | None], layout: GramLayout, compression: str
+        url: str,
+        spec: GramSpec,
+        corpora: tuple[Packed, Packed | None],
+        layout: GramLayout,
+        compression: str,
+        recipe: Recipe | None = None,
     ) -> bool:
         """A new store of prepared corpora without any tile; False when somebody else was faster, theirs stays."""
         rows, cols = corpora
@@ -96,7 +106,9 @@ class TileStore:
                 "cols": [] if cols is None else [write_blocks(group, "cols/0", cols, layout.cols)],
             }
             NewArray(tiled_shape(layout), chunks, spec.dtype, np.nan, compression).create(group, TILES)
-            about = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
+            about: dict[str, Any] = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
+            if recipe is not None:
+                about["recipe"] = recipe.to_dict()
             return writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
 
     def grown_layout(self, layout: BlockLayout) -> GramLayout:

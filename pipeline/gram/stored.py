@@ -22,6 +22,7 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import cholesky
 from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Listener, TilesRead
 from gramline.pipeline.executors.base import Executor, InlineExecutor
@@ -145,6 +146,11 @@ class StoredGram:
         if self.layout.is_symmetric:
             return self.row_corpus
         return concatenate([self.store.read_block(j, of_columns=True) for j in range(self.layout.cols.n_blocks)])
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the row corpus was read and described, for `Model.of`; None where the store does not say."""
+        return self.store.recipe
 
     @property
     def label_names(self) -> tuple[str, ...] | None:

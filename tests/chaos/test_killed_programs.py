@@ -68,7 +68,7 @@ def go_on(calm: Calm, store: Path, ledger: Ledger, fault: str) -> None:
     seconds = time.monotonic() - begin
     out, err = ended(again)
     assert (again.returncode, err) == (0, "")
-    assert f"{total - done:,} of {total:,} tiles to compute" in out
+    assert f"{total - done:,} of {total:,} tiles to compute" in " ".join(out.split())  # long lines are folded
     calm.settle(store, ledger, fault, seconds=seconds)
 
 

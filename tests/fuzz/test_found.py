@@ -19,6 +19,7 @@ from gramline.pipeline.corpus import textfile
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
 from gramline.pipeline.corpus.readers.conllu import read_conllu
+from gramline.pipeline.corpus.readers.fasta import read_fasta
 from gramline.pipeline.corpus.readers.jsonl import read_jsonl
 from gramline.pipeline.crossval.folds import from_file
 from gramline.pipeline.errors import CorpusError, InputError, StoreDamagedError, StoreError
@@ -29,7 +30,7 @@ from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker
 from gramline.pipeline.settings_file import TomlLines
 from gramline.pipeline.storage.groups import digest, open_group, read_attributes, write_arrays
-from gramline.pipeline.storage.writer import write_group
+from gramline.pipeline.storage.writer import write_attributes, write_group
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -44,6 +45,13 @@ def test_a_head_of_five_thousand_digits(tmp_path: Path) -> None:
         read_conllu(written(tmp_path, "a.conllu", line))
     assert caught.value.line == 1
     assert len(caught.value.problem) < 200, "what was given is cut off"
+
+
+def test_a_name_of_five_thousand_letters(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError) as caught:
+        read_fasta(written(tmp_path, "a.fasta", f">{'p' * 5000}\nACD\n"), label_lines=True)
+    assert caught.value.line == 1
+    assert len(caught.value.problem) < 300, "what was given is cut off"
 
 
 def test_a_template_that_reaches_to_the_end_of_the_world(tmp_path: Path) -> None:
@@ -144,6 +152,14 @@ def test_lines_of_a_job_file_take_time_in_proportion_to_their_length() -> None:
 def store(tmp_path: Path) -> Path:
     build_gram(SequenceLabeling(c=0.5), Corpus.from_sequences([["a", "b"], ["b"]]), tmp_path / "a.zarr", block_rows=2)
     return tmp_path / "a.zarr"
+
+
+def test_a_kernel_that_is_a_text(store: Path) -> None:
+    attributes, _ = read_attributes(str(store))
+    attributes["spec"] = attributes["spec"] | {"kernel": "../../x"}
+    write_attributes(open_group(str(store)), attributes)
+    with pytest.raises(StoreError, match="a kernel description needs a 'name'"):
+        _ = StoredGram.open(store).kernel
 
 
 def test_a_hundred_bytes_that_claim_ten_to_the_fifteen_rows(store: Path) -> None:

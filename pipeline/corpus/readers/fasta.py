@@ -114,7 +114,7 @@ def read_fasta(
     for entry, (letters, _), marks in zip(entries, given, labeled, strict=True):
         kept, places = rules.apply(letters)
         if not kept:
-            problem = f"no letter of {entry.name!r} is left"
+            problem = f"no letter of {excerpt(entry.name)} is left"
             raise CorpusError(problem, advice="leave the record out", path=str(path), line=entry.line)
         X.append(kept)
         named = None if marks is None else [None if marks[k] == missing_label else marks[k] for k in places]
@@ -165,7 +165,7 @@ def _entries(path: str | Path) -> Iterator[Entry]:
 def _sequence(entry: Entry, path: str | Path, label_lines: bool) -> tuple[str, str | None]:
     """The letters of a record, and its labels in the three-line format."""
     if not entry.rows:
-        raise CorpusError(f"{entry.name!r} has no letters", advice="leave it out", path=str(path), line=entry.line)
+        raise CorpusError(f"{excerpt(entry.name)} has no letters", advice="leave it out", path=str(path), line=entry.line)
     rows = entry.rows[:1] if label_lines else entry.rows
     for row, line in zip(rows, entry.row_lines, strict=False):
         odd = next((letter for letter in row if not (letter.isalpha() or letter in UNUSUAL)), None)
@@ -176,7 +176,7 @@ def _sequence(entry: Entry, path: str | Path, label_lines: bool) -> tuple[str, s
     if not label_lines:
         return "".join(rows), None
     if len(entry.rows) != 2:
-        problem = f"{entry.name!r} has {len(entry.rows)} lines, where one of letters and one of labels belong"
+        problem = f"{excerpt(entry.name)} has {len(entry.rows)} lines, where one of letters and one of labels belong"
         raise CorpusError(problem, advice="write both in one line each", path=str(path), line=entry.line)
     letters, marks = entry.rows
     if len(letters) != len(marks):
@@ -192,17 +192,17 @@ def _from_label_file(
     known: dict[str, tuple[str, int]] = {}
     for entry in _entries(label_file):
         if entry.name in known:
-            problem = f"the labels of {entry.name!r} are in line {known[entry.name][1]} already"
+            problem = f"the labels of {excerpt(entry.name)} are in line {known[entry.name][1]} already"
             raise CorpusError(problem, advice="give each name once", path=str(label_file), line=entry.line)
         known[entry.name] = ("".join(entry.rows), entry.line)
     labeled = list[str | None]()
     for entry, letters in zip(entries, sequences, strict=True):
         if entry.name not in known:
-            problem = f"{label_file} has no labels of {entry.name!r}"
+            problem = f"{label_file} has no labels of {excerpt(entry.name)}"
             raise CorpusError(problem, advice="give them there", path=str(path), line=entry.line)
         marks, line = known[entry.name]
         if len(marks) != len(letters):
-            problem = f"{len(marks)} labels for the {len(letters)} letters of {entry.name!r}"
+            problem = f"{len(marks)} labels for the {len(letters)} letters of {excerpt(entry.name)}"
             raise CorpusError(problem, advice="give one label per letter", path=str(label_file), line=line)
         labeled.append(marks)
     unused = sorted(known.keys() - {entry.name for entry in entries})

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.labeler import KernelLabeler
 
 WORDS = [["Ann", "saw", "Bob"], ["they", "ran"], ["Eve", "ran"]]
@@ -199,3 +200,21 @@ def test_letters_come_back_with_a_line_of_labels(gramline: Any, tmp_path: Path) 
     words.write_text("long\n")
     refused = gramline("predict", tmp_path / "model.zarr", words, "--input-format", "conll", "--format", "fasta")
     assert refused.code == 2
+
+
+def test_a_model_of_a_stored_gram_reads_raw_files(gramline: Any, tmp_path: Path) -> None:
+    train, new = tmp_path / "train.conll", tmp_path / "new.conll"
+    rows = (zip(*pair, strict=True) for pair in zip(WORDS, LABELS, strict=True))
+    train.write_text("\n\n".join("\n".join(map(" ".join, row)) for row in rows) + "\n")
+    new.write_text("Ann\nran\n")
+    corpus, gram, model = (tmp_path / name for name in ("train.parquet", "train.gram.zarr", "model.zarr"))
+    assert gramline("corpus", "import", train, "--features", "spelling", "-o", corpus).code == 0
+    assert gramline("gram", "build", corpus, "--inline", "-o", gram).code == 0
+    assert gramline("fit", gram, "--learner", "labeling-perceptron", "-o", model).code == 0
+    assert StoredGram.open(gram).recipe == Corpus.load(corpus).recipe
+    assert gramline("predict", model, new).out == "Ann B\nran O\n"
+    other = tmp_path / "other.parquet"
+    assert gramline("corpus", "import", train, "--features", "words", "-o", other).code == 0
+    refused = gramline("predict", model, other)
+    assert refused.code == 2
+    assert "spelling" in refused.err

@@ -54,7 +54,7 @@ def test_the_command_that_repeats_a_run() -> None:
 
 
 def test_times_are_shown_only_where_the_load_is_known() -> None:
-    mixed = ResultTable("M", ("set", "error", "seconds of choosing"), (("a", 1.0, 2.0),))
+    mixed = ResultTable("M", ("set", "error", "seconds of choosing", "s per fit"), (("a", 1.0, 2.0, 3.0),))
     clock = ResultTable("Time in seconds", ("set", "mean"), (("a", 2.0),))
     old = replace(RECORD, tables=(clock, mixed))
     assert {number: table.columns for number, table in old.shown.items()} == {2: ("set", "error")}

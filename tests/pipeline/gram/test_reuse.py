@@ -18,7 +18,7 @@ from gramline.kernels import (
 from gramline.kernels.base import Kernel
 from gramline.pipeline import Corpus, append_gram, build_gram
 from gramline.pipeline.executors.base import InlineExecutor
-from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open
+from gramline.pipeline.gram.build import GramBuild, StoreChoices, compute_missing, create_or_open
 from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.reuse import link_leading_tiles, shared_blocks
 from gramline.pipeline.gram.store import TileStore
@@ -111,9 +111,12 @@ def test_a_cache_computes_only_what_is_new(tmp_path: Path) -> None:
     with cache.using(kernel, spelled(9).packed(), choices) as small:
         compute_missing(small.store, InlineExecutor())
         files = {path.stat().st_ino for path in Path(small.path).glob("tiles/c/*/*")}
+    planned = GramBuild(kernel, spelled(14), None, choices)
     with cache.using(kernel, spelled(14).packed(), choices) as grown:
         assert 0 < grown.status().n_present < grown.status().n_tiles
-        assert {path.stat().st_ino for path in Path(grown.path).glob("tiles/c/*/*")} <= files  # the same files
+        shared = {path.stat().st_ino for path in Path(grown.path).glob("tiles/c/*/*")}
+        assert shared <= files  # the same files
+        assert len(shared) == cache.n_shared(planned)
         compute_missing(grown.store, InlineExecutor())
         np.testing.assert_allclose(grown.to_numpy(), kernel.gram(spelled(14)))
     cache.collect(older_than=0.0)

@@ -16,11 +16,15 @@ from gram_samples import KERNEL, WITH_PRIOR, corpus
 from gramline.kernels import SequenceLabeling
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline import Corpus
+from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreDamagedError, StoreError, TileCorruptError
+from gramline.pipeline.gram.build import create_or_open
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.strays import STRAY_SECONDS, sweep_partial
 from gramline.pipeline.storage import object_store
+from gramline.pipeline.storage.groups import open_group
+from gramline.pipeline.storage.writer import write_attributes
 
 
 def create(
@@ -218,6 +222,17 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     metadata.write_text(json.dumps(content))
     with pytest.raises(StoreError, match="of format 99, but this version of gramline reads formats 1 to 2"):
         TileStore(str(tmp_path / "a.zarr"))
+
+
+def test_a_recipe_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    described = corpus().described(Recipe.of("conll", "sequences", "spelling", 1))
+    store = create_or_open(KERNEL, described, tmp_path / "a.zarr")
+    assert store.recipe == described.recipe
+    assert create(tmp_path / "b.zarr").recipe is None
+    content = open_group(store.url).attrs.asdict() | {"recipe": {"format": "conll", "colour": "red"}}
+    write_attributes(open_group(store.url), content)
+    with pytest.raises(StoreDamagedError, match="the recipe of the corpus cannot be read"):
+        TileStore(store.url)
 
 
 def test_bad_choices_leave_nothing_behind(tmp_path: Path) -> None:
