@@ -228,7 +228,9 @@ def report_lines(found: dict[str, float], n_positions: int) -> list[str]:
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
-@pytest.mark.filterwarnings("ignore:neighbours make:gramline.kernels.errors.KernelWarning")  # speed does not depend on the reach
+@pytest.mark.filterwarnings(
+    "ignore:neighbours make:gramline.kernels.errors.KernelWarning"
+)  # speed does not depend on the reach
 def test_build_time_and_memory_of_a_large_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = log_corpus(24 * DEFAULT_BLOCK_ROWS, features="spelling")
     with connect(workers=2, memory_limit=WORKER_LIMIT) as client:

@@ -165,7 +165,9 @@ def _entries(path: str | Path) -> Iterator[Entry]:
 def _sequence(entry: Entry, path: str | Path, label_lines: bool) -> tuple[str, str | None]:
     """The letters of a record, and its labels in the three-line format."""
     if not entry.rows:
-        raise CorpusError(f"{excerpt(entry.name)} has no letters", advice="leave it out", path=str(path), line=entry.line)
+        raise CorpusError(
+            f"{excerpt(entry.name)} has no letters", advice="leave it out", path=str(path), line=entry.line
+        )
     rows = entry.rows[:1] if label_lines else entry.rows
     for row, line in zip(rows, entry.row_lines, strict=False):
         odd = next((letter for letter in row if not (letter.isalpha() or letter in UNUSUAL)), None)

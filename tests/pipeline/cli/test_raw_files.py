@@ -209,7 +209,8 @@ def test_a_model_of_a_stored_gram_reads_raw_files(gramline: Any, tmp_path: Path)
     new.write_text("Ann\nran\n")
     corpus, gram, model = (tmp_path / name for name in ("train.parquet", "train.gram.zarr", "model.zarr"))
     assert gramline("corpus", "import", train, "--features", "spelling", "-o", corpus).code == 0
-    assert gramline("gram", "build", corpus, "--inline", "-o", gram).code == 0
+    kernel = ("--kernel", "position", "--observation", "polynomial")
+    assert gramline("gram", "build", corpus, *kernel, "--inline", "-o", gram).code == 0
     assert gramline("fit", gram, "--learner", "labeling-perceptron", "-o", model).code == 0
     assert StoredGram.open(gram).recipe == Corpus.load(corpus).recipe
     assert gramline("predict", model, new).out == "Ann B\nran O\n"
