@@ -79,7 +79,7 @@ def _alike(new: GramSpec, old: GramSpec) -> bool:
 
 
 def _places(old: Sequence[str], new: Sequence[str]) -> Ints:
-    """The code that each old name has in the new vocabulary, MISSING where it has none; NONE itself comes last."""
+    """The code that each old name has in the new vocabulary, MISSING where it has none; the last entry is MISSING's."""
     places = {name: code for code, name in enumerate(new)}
     return np.array([*(places.get(name, MISSING) for name in old), MISSING], np.int32)
 
