@@ -25,6 +25,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
 from gramline.pipeline.files import available_cores
 
+IDLE = 0.5  # a load that a machine has a minute after it did something
 PROGRAMS = ("numpy", "scipy", "numba", "zarr", "dask", "python-crfsuite")
 
 
@@ -43,21 +44,29 @@ class ExperimentRecord:
     @property
     def machine_line(self) -> str:
         """How long it took, when, on what, and what else the machine had to do."""
-        told = ", ".join(f"{name} {value}" for name, value in self.machine.items())
-        if not self.knows_load:
-            return f"Times are left out, because the machine had other work to do; {told}."
-        return f"Took {self.seconds:,.0f} s; {told}."
+        return f"Took {self.seconds:,.0f} s; {self._machine_text}."
 
     @property
-    def knows_load(self) -> bool:
-        """Whether it says what else the machine had to do: times of runs of version 0.1 mean nothing."""
-        return "load" in self.machine
+    def _machine_text(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.machine.items())
 
     @property
-    def shown(self) -> dict[int, ResultTable]:
-        """The tables of a page by their numbers, from 1."""
+    def was_alone(self) -> bool:
+        """Whether the machine had nothing else to do when it began; a run of version 0.1 does not say."""
+        return "load" in self.machine and float(self.machine["load"].split()[0]) <= IDLE
+
+    @property
+    def published_line(self) -> str:
+        """What a page of the project says of the machine."""
+        if self.was_alone:
+            return self.machine_line
+        return f"Times are left out, because the machine had other work to do; {self._machine_text}."
+
+    @property
+    def published(self) -> dict[int, ResultTable]:
+        """The tables that a page of the project shows, by their numbers, from 1: no times of a busy machine."""
         tables = dict(enumerate(self.tables, 1))
-        if self.knows_load:
+        if self.was_alone:
             return tables
         return {number: kept for number, table in tables.items() if (kept := table.without_times()) is not None}
 

@@ -50,11 +50,11 @@ def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -
         begin, name, number, end = match.groups()
         if name not in by_name:
             return match.group()
-        tables = by_name[name].shown
+        tables = by_name[name].published
         if int(number) not in tables:
             raise InputError(f"the page asks for table {number} of {name}, which has {len(tables)}")
         table = tables[int(number)]
-        return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{by_name[name].machine_line}\n\n{end}"
+        return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{by_name[name].published_line}\n\n{end}"
 
     return MARKED.sub(replaced, before)
 

@@ -53,12 +53,14 @@ def test_the_command_that_repeats_a_run() -> None:
     assert command_line("x", Run(Path(), quick=True)) == "gramline reproduce x --quick"
 
 
-def test_times_are_shown_only_where_the_load_is_known() -> None:
+def test_times_are_shown_only_of_runs_that_were_alone() -> None:
     mixed = ResultTable("M", ("set", "error", "seconds of choosing", "s per fit"), (("a", 1.0, 2.0, 3.0),))
     clock = ResultTable("Time in seconds", ("set", "mean"), (("a", 2.0),))
     old = replace(RECORD, tables=(clock, mixed))
-    assert {number: table.columns for number, table in old.shown.items()} == {2: ("set", "error")}
-    assert "left out" in old.machine_line
+    assert {number: table.columns for number, table in old.published.items()} == {2: ("set", "error")}
+    assert "left out" in old.published_line
+    busy = replace(old, machine={"load": "0.9 before and 1.0 at the end"})
+    assert busy.published == old.published
     new = replace(old, machine={"load": "0.1 before and 1.0 at the end"})
-    assert new.shown == {1: clock, 2: mixed}
-    assert new.machine_line == "Took 1 s; load 0.1 before and 1.0 at the end."
+    assert new.published == {1: clock, 2: mixed}
+    assert new.published_line == new.machine_line == "Took 1 s; load 0.1 before and 1.0 at the end."

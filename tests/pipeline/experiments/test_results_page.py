@@ -67,7 +67,7 @@ def test_the_page_is_written_whole_or_between_marks(tmp_path: Path) -> None:
     assert "Skipped: put x into y." in text
     marked = "before\n<!-- results: one 1 -->\nold\n<!-- end -->\nafter\n<!-- results: no 1 -->\nkept\n<!-- end -->\n"
     filled = page_text(marked, [RECORD], "results")
-    assert filled == marked.replace("old\n", f"\n**T & U**\n\n{markdown(TABLE)}\n{RECORD.machine_line}\n\n")
+    assert filled == marked.replace("old\n", f"\n**T & U**\n\n{markdown(TABLE)}\n{RECORD.published_line}\n\n")
     assert page_text(filled, [RECORD], "results") == filled
     with pytest.raises(InputError, match="asks for table 2 of one, which has 1"):
         page_text(marked.replace("one 1", "one 2"), [RECORD], "results")
