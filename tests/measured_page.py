@@ -7,21 +7,16 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gramline.pipeline.files import available_cores
+from gramline.pipeline.files import available_cores, write_whole
 
 ROOT = Path(__file__).parents[1]
 PAGE = "FIGURES"  # the environment variable that names the page; without it a run only prints
 
 
-class Conditions:
-    """Made before a run begins."""
-
-    def __init__(self) -> None:
-        self._load = os.getloadavg()[0]
-
-    def line(self) -> str:
-        today = datetime.now(tz=UTC).date()
-        return f"*{today}, {available_cores()} cores, load {self._load:.1f} before it began.*"
+def conditions() -> str:
+    """The line below figures; asked for before their run begins."""
+    today = datetime.now(tz=UTC).date()
+    return f"*{today}, {available_cores()} cores, load {os.getloadavg()[0]:.1f} before it began.*"
 
 
 def tell(name: str, printed: str, written: str) -> None:
@@ -35,6 +30,4 @@ def tell(name: str, printed: str, written: str) -> None:
     if not mark or end not in rest:
         raise ValueError(f"{path} has no place for these figures: {begin} ... {end}")
     after = rest.partition(end)[2]
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(f"{before}{begin}\n{written}\n{end}{after}", "utf-8")
-    partial.replace(path)
+    write_whole(path, f"{before}{begin}\n{written}\n{end}{after}")

@@ -51,9 +51,9 @@ def pivoted_cholesky(columns: Callable[[Indices], Matrix], diagonal: Matrix, ran
     draw = np.random.default_rng(0)
     while len(pivots) < rank and (residual > enough).any():
         k = len(pivots)
-        chances = np.where(residual > enough, residual, 0.0) / residual[residual > enough].sum()
-        at_once = min(-(-rank // BLOCKS), int(np.count_nonzero(chances)))
-        chosen = draw.choice(len(diagonal), at_once, replace=False, p=chances)
+        unexplained = np.where(residual > enough, residual, 0.0)
+        at_once = min(-(-rank // BLOCKS), int(np.count_nonzero(unexplained)))
+        chosen = draw.choice(len(diagonal), at_once, replace=False, p=unexplained / unexplained.sum())
         fresh = columns(chosen) - basis[:, :k] @ basis[chosen, :k].T
         kept, triangle = _kept_pivots(fresh[chosen], residual[chosen] * draw.random(at_once), enough, rank - k)
         if not len(kept):

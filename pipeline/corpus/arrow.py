@@ -28,13 +28,13 @@ def dictionary_array(names: Sequence[str], codes: Ints) -> Any:
 
 def number_array(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
     """An Arrow array of numpy numbers, null where `missing`."""
-    valid = None if missing is None or not missing.any() else _bits(~missing)
     kind = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(kind, len(values), [valid, _buffer(values)])
+    return pa.Array.from_buffers(kind, len(values), [_validity(missing), _buffer(values)])
 
 
-def _bits(flags: NDArray[np.bool_]) -> pa.Buffer:
-    return _buffer(np.packbits(flags, bitorder="little"))
+def _validity(missing: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    """One bit per entry, set where it is there; None where all are."""
+    return None if missing is None or not missing.any() else _buffer(np.packbits(~missing, bitorder="little"))
 
 
 def _buffer(values: NDArray[Any]) -> pa.Buffer:
@@ -59,10 +59,8 @@ def string_array(names: Iterable[str]) -> pa.Array[Any]:
 
 def lists(offsets: NDArray[np.int64], values: pa.Array[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
     """A list array: entry i is values[offsets[i]:offsets[i + 1]], or null where `missing`."""
-    valid = None if missing is None or not missing.any() else _bits(~missing)
     kind = pa.large_list(values.type)
-    buffers = [valid, _buffer(offsets)]
-    return pa.Array.from_buffers(kind, len(offsets) - 1, buffers, children=[values])
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [_validity(missing), _buffer(offsets)], children=[values])
 
 
 def nulls(array: Any) -> NDArray[np.bool_]:

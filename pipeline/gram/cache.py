@@ -254,8 +254,7 @@ class LeadingGram(StoredGram):
 
 
 def _begins_with(stored: GramSpec, wanted: GramSpec) -> bool:
-    same = (stored.kernel, stored.cols, stored.dtype, stored.format)
-    return same == (wanted.kernel, wanted.cols, wanted.dtype, wanted.format) and stored.rows[:1] == wanted.rows
+    return stored.differs_in_rows_only(wanted) and stored.rows[:1] == wanted.rows
 
 
 def _write_made(entry: Entry, made_from: str, n_structures: int, n_positions: int) -> None:

@@ -59,23 +59,18 @@ def shared_tiles(new: LaidOut, old: TileStore) -> set[tuple[int, int]]:
 
 def shared_blocks(new: LaidOut, old: LaidOut) -> int:
     """How many leading blocks hold the same structures in both, for the same kernel; 0 where tiles differ in kind."""
-    if not _alike(new.spec, old.spec) or new.compression != old.compression or counts_labels(new.kernel):
+    if new.spec.cols is not None or not new.spec.differs_in_rows_only(old.spec) or counts_labels(new.kernel):
         return 0
     ends = [store.layout.rows.block_structures for store in (new, old)]
-    if new.layout.rows.block_rows != old.layout.rows.block_rows:
+    if new.layout.rows.block_rows != old.layout.rows.block_rows or new.compression != old.compression:
         return 0
-    n_names = min(map(len, ends))
-    n_blocks = int(np.logical_and.accumulate(ends[0][:n_names] == ends[1][:n_names]).sum()) - 1
+    n_ends = min(map(len, ends))
+    n_blocks = int(np.logical_and.accumulate(ends[0][:n_ends] == ends[1][:n_ends]).sum()) - 1
     codes = {part: _places(vars(old.row_vocabulary)[part], vars(new.row_vocabulary)[part]) for part in NAMED.values()}
     for block in range(n_blocks):
         if not _same(new.read_block(block), old.read_block(block), codes):
             return block
     return n_blocks
-
-
-def _alike(new: GramSpec, old: GramSpec) -> bool:
-    kinds = [(spec.kernel, spec.cols, spec.dtype, spec.format) for spec in (new, old)]
-    return kinds[0] == kinds[1] and new.cols is None
 
 
 def _places(old: Sequence[str], new: Sequence[str]) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from gramline.kernels.base import Kernel
@@ -62,6 +62,10 @@ class GramSpec:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> GramSpec:
         return cls(**{**description, "rows": tuple(description["rows"])})
+
+    def differs_in_rows_only(self, other: GramSpec) -> bool:
+        """Whether everything else that decides the numbers is the same."""
+        return replace(self, rows=()) == replace(other, rows=())
 
     def fingerprint(self) -> str:
         text = json.dumps(self.to_dict(), sort_keys=True)

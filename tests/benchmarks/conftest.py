@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 
 import pytest
-from measured_page import Conditions, tell
+from measured_page import conditions, tell
 
 
 class Both(io.StringIO):
@@ -22,11 +22,11 @@ class Both(io.StringIO):
 @pytest.fixture(scope="session")
 def printed() -> Iterator[dict[str, str]]:
     """What every benchmark printed, by its question."""
-    conditions, texts = Conditions(), dict[str, str]()
+    machine, texts = conditions(), dict[str, str]()
     yield texts
     if texts:
         blocks = [f"## {question}\n\n```text\n{text}\n```" for question, text in texts.items()]
-        tell("bench", "", "\n\n".join([conditions.line(), *blocks]))
+        tell("bench", "", "\n\n".join([machine, *blocks]))
 
 
 @pytest.fixture(autouse=True)

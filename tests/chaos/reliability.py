@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from measured_page import Conditions, tell
+from measured_page import conditions, tell
 
 HEAD = ("fault", "times", "tiles lost", "wrong tiles", "seconds to recover")
 
@@ -29,7 +29,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
-        self._conditions = Conditions()
+        self._conditions = conditions()
 
     def note(self, fault: str, *, times: int = 1, lost: int = 0, wrong: int = 0, seconds: float | None = None) -> None:
         """Add to the row of a fault; `seconds` from the fault to the next finished tile, or to the repaired store."""
@@ -53,4 +53,4 @@ class Ledger:
         return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
     def tell(self) -> None:
-        tell("chaos", self.table(), f"{self.markdown()}\n\n{self._conditions.line()}")
+        tell("chaos", self.table(), f"{self.markdown()}\n\n{self._conditions}")

@@ -18,7 +18,7 @@ import pytest
 from chaos.dask_processes import DaskProcesses
 from distributed import Scheduler
 from distributed.batched import BatchedSend
-from measured_page import Conditions, tell
+from measured_page import conditions, tell
 
 from gramline.kernels import SequenceLabeling
 from gramline.pipeline.corpus.corpus import Corpus
@@ -135,14 +135,14 @@ def test_the_scheduler_forgets_a_dead_worker(tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_twenty_thousand_tiles(tmp_path: Path) -> None:
-    conditions = Conditions()
+    machine = conditions()
     measures, n_killed, seconds = soak(tmp_path, BLOCKS, KILL_EVERY)
     n_tiles = BLOCKS * (BLOCKS + 1) // 2
     early, late = measures.rows[1], measures.rows[-1]
     outcome = f"{n_tiles:,} tiles in {seconds:.0f} s, {n_killed} workers killed on the way"
     written = (
         f"{outcome}; the scheduler's memory {early[1]:.0f} MB after {early[0]:,} tiles and {late[1]:.0f} MB at the "
-        f"end, its open files {early[2]} and {late[2]}, its threads {early[3]} and {late[3]}.\n\n{conditions.line()}"
+        f"end, its open files {early[2]} and {late[2]}, its threads {early[3]} and {late[3]}.\n\n{machine}"
     )
     tell("soak", "\n".join([*measures.lines(), outcome]), written)
     assert n_killed >= 3

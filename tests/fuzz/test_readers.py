@@ -13,12 +13,12 @@ from fuzz.readers import READERS, Reader, Tally
 from fuzz.readers import attack as attack_reader
 from fuzz.stored import TARGETS, Target
 from fuzz.stored import attack as attack_stored
-from measured_page import Conditions, tell
+from measured_page import conditions, tell
 
 SLICE, STORED_SLICE = 40, 6  # of the default tests: seconds together
 MANY, STORED_MANY = 4000, 500
 MEMORY_KB = 1 << 20  # that reading small bad files may take at its worst, on top of what was in use
-CONDITIONS = Conditions()
+MACHINE = conditions()
 TABLE: list[tuple[str, int, Tally, float, float]] = []
 
 
@@ -67,7 +67,7 @@ def test_the_table() -> None:
     lines += [f"{'together':<20} {given:>7,} {refused:>8,}", "no traceback, no hang, no file without an answer"]
     written = (
         f"{given:,} files and stores, {refused:,} of them refused, the others read; no traceback, at most "
-        f"{max(row[4] for row in TABLE):.0f} MB more memory.\n\n{CONDITIONS.line()}"
+        f"{max(row[4] for row in TABLE):.0f} MB more memory.\n\n{MACHINE}"
     )
     tell("fuzz", "\n".join(lines), written)
     assert refused >= 20_000
