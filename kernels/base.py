@@ -147,6 +147,10 @@ class Kernel(Record):
         """How many rows each structure has in the Gram matrix."""
         return packed.lengths if self.per_position else np.ones(len(packed), np.int64)
 
+    def units(self, packed: Packed) -> Packed:
+        """A prepared corpus with the same rows, in the smallest structures that can be compared by themselves."""
+        return packed
+
     def prepared_pair(
         self, corpus: Packable | Packed, other: Packable | Packed | None = None
     ) -> tuple[Packed, Packed | None]:

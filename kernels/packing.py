@@ -136,8 +136,23 @@ class Packed:
         sliced |= {"starts": self.starts[first : last + 1] - low, "features": self.features.rows(low, high)}
         return replace(self, **(sliced | self._links(first, last)))
 
+    def take(self, structures: NDArray[np.integer]) -> Self:
+        """The given structures in the given order as a packed corpus of their own (a copy)."""
+        lengths = self.lengths[structures]
+        positions = indices_of_ranges(self.starts[structures], lengths)
+        taken: dict[str, Any] = {
+            name: None if (array := getattr(self, name)) is None else array[positions]
+            for name in ("symbols", "labels", "codes", "prior", "table")
+        }
+        taken |= {"starts": offsets_from_lengths(lengths), "features": self.features.take(positions)}
+        return replace(self, **(taken | self._taken_links(positions)))
+
     def _links(self, _first: int, _last: int) -> dict[str, Any]:
         """What a subclass adds to the slice of structures first..last-1."""
+        return {}
+
+    def _taken_links(self, _positions: Offsets) -> dict[str, Any]:
+        """What a subclass adds to the structures that have these positions."""
         return {}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -189,6 +204,13 @@ class LinkedPacked(Packed):
             "link_targets": self.link_targets[begin:end],
         }
 
+    def _taken_links(self, positions: Offsets) -> dict[str, Any]:
+        counts = np.diff(self.link_indptr)[positions]
+        return {
+            "link_indptr": offsets_from_lengths(counts),
+            "link_targets": self.link_targets[indices_of_ranges(self.link_indptr[positions], counts)],
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class PackedTrees(LinkedPacked):
@@ -229,6 +251,9 @@ class PackedTagged(Packed):
 
     def _links(self, first: int, last: int) -> dict[str, Any]:
         return {"tags": self.tags[int(self.starts[first]) : int(self.starts[last])]}
+
+    def _taken_links(self, positions: Offsets) -> dict[str, Any]:
+        return {"tags": self.tags[positions]}
 
 
 P = TypeVar("P", bound=Packed)

@@ -10,7 +10,7 @@ import numpy as np
 from gramline.kernels.errors import PackingError
 from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
 from gramline.kernels.observations.features import Linear
-from gramline.kernels.packing import Packed
+from gramline.kernels.packing import Packed, PackedSequences
 from gramline.kernels.parameters import Weight
 from gramline.kernels.priors import UniformPrior
 
@@ -45,6 +45,12 @@ class PositionKernel(PositionLabeling):
     def require_kind(self, kind: str) -> None:
         if kind not in KINDS:
             raise PackingError(f"PositionKernel compares positions of {', '.join(KINDS)}, but the corpus holds {kind}")
+
+    def units(self, packed: Packed) -> Packed:
+        """Every position by itself; what is known of its label beforehand takes no part in its rows."""
+        return PackedSequences(
+            np.arange(packed.n_positions + 1), packed.symbols, packed.features, packed.labels, packed.vocabulary, packed.codes
+        )
 
     def recursion(self, rows: Packed, cols: Packed) -> NoNeighbours:  # noqa: ARG002
         return NoNeighbours()

@@ -127,6 +127,7 @@ class Learner(Estimator):
     summary: ClassVar[str]  # half a sentence for docs/reference.md
     what: ClassVar[str] = "a learner such as labeling-perceptron"
     factors_by_tiles: ClassVar[bool] = False  # needs no whole Gram in memory although it cannot share a pass
+    is_lazy: ClassVar[bool] = False  # asks for rows that changed: values computed then cost less than tiles kept
     round_measure: ClassVar[str] = ""  # what fit(..., progress=) is told after every round; empty: it takes none
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
     paper: ClassVar[Mapping[str, Any]] = {}  # parameters of the published learner that are not the defaults here

@@ -1,22 +1,32 @@
-"""A Gram matrix whose tiles are computed when they are asked for and never kept: how models predict."""
+"""A Gram matrix whose values are computed when they are asked for: how models predict, and how corpora are learned from
+that no disk holds the matrix of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.factor import Factor
-from gramline.learners.operators.layout import BlockLayout, GramLayout, select_rows
+from gramline.learners.operators.layout import BlockLayout, GramLayout, Key, select_rows
+from gramline.learners.operators.row_sources import Computing
+from gramline.learners.operators.tile_cache import TileCache
 
 
 class ComputedGram:
-    """G between two prepared corpora (or of one with itself); holds one tile at a time."""
+    """G between two prepared corpora (or of one with itself); equal rows are computed once.
+
+    `values_computed` counts kernel values. Tiles are kept in memory up to `cache_bytes` (none unless given).
+    """
 
     def __init__(
         self,
@@ -26,8 +36,14 @@ class ComputedGram:
         *,
         block_rows: int | None = None,
         row_layout: BlockLayout | None = None,
+        distinct_rows: DistinctRows | None = None,
+        dtype: DTypeLike = np.float64,
+        cache_bytes: int = 0,
     ) -> None:
-        """`rows` and `cols` are what `kernel.prepare` returned, in one vocabulary; `row_layout` saves making it."""
+        """`rows` and `cols` are what `kernel.prepare` returned, in one vocabulary.
+
+        `row_layout` and `distinct_rows` save making them.
+        """
         self._kernel = kernel
         self._rows = rows
         self._cols = rows if cols is None else cols
@@ -35,41 +51,100 @@ class ComputedGram:
         self.layout = GramLayout.symmetric(known_rows)
         if cols is not None:
             self.layout = GramLayout.rectangular(known_rows, BlockLayout.of(kernel.row_lengths(cols), block_rows))
+        self.dtype = np.dtype(dtype)
         self.label_names = rows.vocabulary.labels or None
         self.row_prior = rows.prior
         self.col_prior = self._cols.prior
         self.label_kernel = kernel.label_matrix()
+        self.values_computed = 0
+        self._distinct_rows = distinct_rows
+        self._cache = TileCache(cache_bytes)
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.layout.shape
 
     def tile(self, i: int, j: int) -> Tile:
-        return self._kernel.tile(
-            self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j)
-        )
+        if self.layout.is_symmetric and i > j:
+            return self.tile(j, i).T
+        tile = self._cache.find((i, j))
+        if tile is None:
+            tile = self._kernel.tile(
+                self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j), self.dtype
+            )
+            self.count_values(tile.size)
+            self._cache.add((i, j), tile)
+        return tile
 
     def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Tile]]:
         for i in range(self.layout.rows.n_blocks) if rows is None else rows:
             yield i, self.tile(i, j)
 
     def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
-        """G @ W, or G.T @ W; every tile is computed at most once, one that meets only zero rows of W never."""
-        along, across = (self.layout.rows, self.layout.cols) if transpose else (self.layout.cols, self.layout.rows)
-        if len(W) != along.n_rows:
-            raise LearnerError(f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {along.n_rows}")
-        product = np.zeros((across.n_rows, *W.shape[1:]))
-        for inner in range(along.n_blocks):
-            part = W[along.rows(inner)]
-            if not part.any():
-                continue
-            for outer in range(across.n_blocks):
-                tile = self.tile(inner, outer).T if transpose else self.tile(outer, inner)
-                product[across.rows(outer)] += tile @ part
-        return product
+        """G @ W, or G.T @ W; every value between two distinct rows at most once, of zero rows of W none."""
+        inner, outer = (self._sides[0], self._sides[1]) if transpose else (self._sides[1], self._sides[0])
+        if len(W) != len(inner.row_of):
+            raise LearnerError(
+                f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {len(inner.row_of)}"
+            )
+        thin = W.reshape(len(W), -1)
+        weights = np.zeros((inner.n_rows, thin.shape[1]))
+        np.add.at(weights, inner.row_of, thin)
+        product = np.zeros((outer.n_rows, thin.shape[1]))
+        used = inner.units_of(np.flatnonzero(weights.any(axis=1)))
+        with one_blas_thread():
+            if inner is outer and len(used) == len(inner.units):
+                self._multiply_symmetric(inner, weights, product)
+            else:
+                self._multiply(inner, used, outer, weights, product)
+        return product[outer.row_of].reshape(-1, *W.shape[1:])
+
+    def _multiply(
+        self, inner: DistinctRows, used: Indices, outer: DistinctRows, weights: Matrix, product: Matrix
+    ) -> None:
+        memory = np.empty(0, self.dtype)
+        for first, last in _cuts(inner.lengths[used], self.layout.rows.block_rows):
+            units = used[first:last]
+            rows, part = inner.take(units), weights[inner.rows_of(units)]
+            for begin, end in _cuts(outer.lengths, self.layout.cols.block_rows):
+                target = slice(int(outer.starts[begin]), int(outer.starts[end]))
+                shape = target.stop - target.start, len(part)
+                if memory.size < shape[0] * shape[1]:
+                    memory = np.empty(shape[0] * shape[1], self.dtype)
+                room = memory[: shape[0] * shape[1]].reshape(shape)
+                tile = self._kernel.tile(outer.units.structures(begin, end), rows, self.dtype, room)
+                self.count_values(tile.size)
+                product[target] += tile @ part
+
+    def _multiply_symmetric(self, sides: DistinctRows, weights: Matrix, product: Matrix) -> None:
+        """Each tile serves (i, j) and (j, i)."""
+        cuts = _cuts(sides.lengths, self.layout.rows.block_rows)
+        blocks = [(sides.units.structures(*cut), slice(*map(int, sides.starts[list(cut)]))) for cut in cuts]
+        for i, (rows, row_range) in enumerate(blocks):
+            for j in range(i, len(blocks)):
+                cols, col_range = blocks[j]
+                tile = self._distinct_tile((i, j), rows, cols)
+                product[row_range] += tile @ weights[col_range]
+                if i != j:
+                    product[col_range] += tile.T @ weights[row_range]
+
+    def _distinct_tile(self, key: Key, rows: Packed, cols: Packed) -> Tile:
+        """Between blocks of distinct rows; kept apart from those of all rows unless these are the same."""
+        name = key if self._sides[0].n_rows == self.shape[0] else (~key[0], ~key[1])
+        tile = self._cache.find(name)
+        if tile is None:
+            tile = self._kernel.tile(rows, cols, self.dtype)
+            self.count_values(tile.size)
+            self._cache.add(name, tile)
+        return tile
+
+    @cached_property
+    def _sides(self) -> tuple[DistinctRows, DistinctRows]:
+        rows = self._distinct_rows or DistinctRows.of(self._kernel, self._rows)
+        return rows, rows if self.layout.is_symmetric else DistinctRows.of(self._kernel, self._cols)
 
     def select(self, rows: Indices, cols: Indices) -> Tile:
-        return select_rows(self.layout, lambda keys: ((key, self.tile(*key)) for key in keys), rows, cols)
+        return select_rows(self.layout, lambda keys: ((key, self.tile(*key)) for key in keys), rows, cols, self.dtype)
 
     def diagonal(self) -> Matrix:
         self.layout.require_symmetric("a diagonal")
@@ -89,7 +164,23 @@ class ComputedGram:
     def dense(self, rows: Indices) -> Tile:
         return self._kernel.tile(self._rows, self._rows)[np.ix_(rows, rows)]
 
+    # ---- for learners that ask for changed rows only
+
+    def computing(self) -> Computing:
+        return Computing(self._kernel, self._rows, self.dtype)
+
+    def keeps(self, i: int, j: int) -> bool:  # noqa: ARG002 - none of them
+        return False
+
+    def count_values(self, n_values: int) -> None:
+        self.values_computed += n_values
+
     @staticmethod
     def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:
         structures = layout.structures(block)
         return packed.structures(structures.start, structures.stop)
+
+
+def _cuts(lengths: Indices, block_rows: int) -> list[tuple[int, int]]:
+    """Runs (first, last) of units that make a block each."""
+    return list(pairwise(BlockLayout.of(lengths, block_rows).block_structures.tolist()))

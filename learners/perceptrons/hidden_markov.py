@@ -22,6 +22,8 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Unlabeled
 from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
 from gramline.learners.labels import Labels, encode_labels
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.lazy_scores import Change, LazyScores
 from gramline.learners.operators.operator import GramOperator, check_square, is_operator
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
@@ -80,6 +82,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     name: ClassVar[str] = "hidden-markov-perceptron"
     summary: ClassVar[str] = "label chains, from features or a Gram matrix"
+    is_lazy: ClassVar[bool] = True
     round_measure: ClassVar[str] = "structures with a mistake"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
     paper: ClassVar[Mapping[str, Any]] = {"average": False, "scale": 1.0}
@@ -177,25 +180,30 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         codes, layout, n = wide_codes.astype(np.int32), gram.layout.rows, len(names)
         is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
         scale = self._scale(gram)
-        (weights, lag, scores), sizes = np.zeros((3, len(codes), n)), np.zeros(len(codes))
+        weights, lag = np.zeros((2, len(codes), n))
+        scores = LazyScores(gram, [n])
         transitions = Transitions(*np.zeros((2, n, n)))
         decoder = Decoder.of(layout.block_rows, int(layout.lengths.max()), n)
         mistakes: list[int] = []
         visits = 0
         while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
             mistakes.append(0)
-            for block in range(layout.n_blocks):
-                rows, structures = layout.rows(block), layout.structures(block)
-                starts = layout.structure_starts[structures.start : structures.stop + 1] - rows.start
-                chains = Chains(codes[rows], starts, np.flatnonzero(is_used[structures]))
-                change = np.zeros((rows.stop - rows.start, n))
-                dual = DualWeights(weights[rows], lag[rows], sizes[rows], scores[rows], change)
-                tile = scale * np.ascontiguousarray(gram.tile(block, block), np.float64)
-                wrong = dual_block(tile, chains, dual, transitions, decoder, visits)
-                mistakes[-1] += wrong
-                visits += len(chains.visited)
-                if wrong:
-                    _push(gram, block, scale * change, scale, scores, sizes)
+            with one_blas_thread():  # the products are thin
+                for block in range(layout.n_blocks):
+                    positions, structures = layout.rows(block), layout.structures(block)
+                    starts = layout.structure_starts[structures.start : structures.stop + 1] - positions.start
+                    chains = Chains(codes[positions], starts, np.flatnonzero(is_used[structures]))
+                    visit = scores.enter(positions)
+                    n_rows = len(visit.tile)
+                    change, counts = np.zeros((n_rows, n)), np.zeros(n_rows)
+                    dual = DualWeights(weights[positions], lag[positions], *visit.scores[0], change, counts)
+                    mistakes[-1] += dual_block(
+                        visit.tile, visit.local, scale, chains, dual, transitions, decoder, visits
+                    )
+                    visits += len(chains.visited)
+                    rows = np.flatnonzero(counts)
+                    made = Change(rows, scale * change[rows], scale * counts[rows]) if len(rows) else None
+                    scores.leave(visit, [made])
             tell(len(mistakes), mistakes[-1])
         total = int(self.rounds) * int(is_used.sum())
         self.dual_, self.scale_ = self._mean(weights, lag, total), scale
@@ -240,14 +248,3 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
 def _nobody(_number: int, _mistakes: int) -> None:
     """Nobody listens."""
-
-
-def _push(gram: GramOperator, block: int, change: Floats, scale: float, scores: Floats, sizes: Floats) -> None:
-    """Bring the updates of a block, times the scale, to the scores of all other blocks."""
-    layout = gram.layout.rows
-    changed = np.flatnonzero(change.any(axis=1))
-    others = [other for other in range(layout.n_blocks) if other != block]
-    for other, tile in gram.column_blocks(block, others):
-        values = tile[:, changed]
-        scores[layout.rows(other)] += values @ change[changed]
-        sizes[layout.rows(other)] += scale * np.abs(values).sum(axis=1)

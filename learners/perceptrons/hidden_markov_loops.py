@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gramline.kernels._jit import jit
-from gramline.learners.arrays import Codes, Floats, Indices, Offsets
+from gramline.learners.arrays import Codes, Floats, Indices, Offsets, Tile
 from gramline.learners.chains.viterbi import TIE, Decoder, decode_chain
 from gramline.learners.token_features import SparseRows
 
@@ -38,13 +40,14 @@ class Emissions(NamedTuple):
 
 
 class DualWeights(NamedTuple):
-    """Weights per position, and the scores S = G A they give."""
+    """Weights per position, and the scores S = scale G A of rows, which positions with equal rows may share."""
 
     weights: Floats  # A, shape (n_positions, n_labels)
     lag: Floats  # shape (n_positions, n_labels)
-    sizes: Floats  # sum of |G| over the updates that a score is made of: a rounding error is part of it, shape (n,)
-    scores: Floats  # shape (n_positions, n_labels)
-    change: Floats  # updates of this visit to the block, for the other blocks, shape (n_positions, n_labels)
+    sums: Floats  # S^T, shape (n_labels, n_rows)
+    sizes: Floats  # scale |G| over the updates that a score is made of: a rounding error is part of it, shape (n_rows,)
+    change: Floats  # updates of this visit, shape (n_rows, n_labels)
+    counts: Floats  # how many of them, shape (n_rows,)
 
 
 @jit
@@ -107,37 +110,53 @@ def primal_round(
 
 @jit
 def dual_block(
-    tile: Floats, chains: Chains, dual: DualWeights, transitions: Transitions, decoder: Decoder, visits: int
+    tile: Tile,
+    row_of: Indices,
+    scale: float,
+    chains: Chains,
+    dual: DualWeights,
+    transitions: Transitions,
+    decoder: Decoder,
+    visits: int,
 ) -> int:
     """One visit of the structures of a block, all arrays those of the block; returns the mistaken structures.
 
-    An update of position t reaches the scores of the whole block at once through column t of the diagonal `tile`.
+    An update of a position reaches the scores of the whole block at once through its line of `tile`, G between the
+    rows of the block; `row_of` is the row of each position.
     """
     labels, starts, visited = chains
-    weights, lag, sizes, scores, change = dual
+    weights, lag, sums, sizes, change, counts = dual
     guess = decoder.path
+    n_labels, n_rows = sums.shape
+    scores = np.empty((len(labels), n_labels))
     mistakes = 0
     for structure in visited:
         first, last = starts[structure], starts[structure + 1]
         size = 0.0
         for t in range(first, last):
-            size += sizes[t]
+            size += sizes[row_of[t]]
+            for label in range(n_labels):
+                scores[t, label] = sums[label, row_of[t]]
         decode_chain(scores, transitions.weights, TIE * size, first, last, decoder)
         is_wrong = False
         for t in range(first, last):
             if guess[t] != labels[t]:
                 is_wrong = True
-                right, wrong = labels[t], guess[t]
-                change[t, right] += 1.0
-                change[t, wrong] -= 1.0
+                right, wrong, own = labels[t], guess[t], row_of[t]
+                change[own, right] += 1.0
+                change[own, wrong] -= 1.0
+                counts[own] += 1.0
                 weights[t, right] += 1.0
                 lag[t, right] += visits
                 weights[t, wrong] -= 1.0
                 lag[t, wrong] -= visits
-                for s in range(len(scores)):
-                    scores[s, right] += tile[s, t]
-                    scores[s, wrong] -= tile[s, t]
-                    sizes[s] += abs(tile[s, t])
+                line, gaining, losing = tile[own], sums[right], sums[wrong]
+                for s in range(n_rows):
+                    gaining[s] += scale * line[s]
+                for s in range(n_rows):
+                    losing[s] -= scale * line[s]
+                for s in range(n_rows):
+                    sizes[s] += abs(scale * line[s])
         if is_wrong:
             mistakes += 1
             update_transitions(transitions, labels, guess, first, last, float(visits))

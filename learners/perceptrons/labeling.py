@@ -19,6 +19,7 @@ from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.viterbi import TIE, magnitude_probe, viterbi
 from gramline.learners.kinds import RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.operators.lazy_scores import LazyScores
 from gramline.learners.operators.operator import GramOperator, check_cross, check_square
 from gramline.learners.perceptrons.labeling_training import RoundState, run_round
 
@@ -61,6 +62,7 @@ class LabelingPerceptron(SharedPassLearner):
 
     name: ClassVar[str] = "labeling-perceptron"
     summary: ClassVar[str] = "dual perceptron over positions, from a Gram matrix of a labeling kernel"
+    is_lazy: ClassVar[bool] = True
     round_measure: ClassVar[str] = "mistakes"
     row_arrays: ClassVar[tuple[str, ...]] = ("alpha_", "average_alpha_")
     paper: ClassVar[Mapping[str, Any]] = {"average": False}
@@ -127,7 +129,7 @@ class LabelingPerceptron(SharedPassLearner):
 
     def _take(self, gram: GramOperator, problem: _Problem) -> None:
         """Become the learner that the rounds so far have trained."""
-        self.alpha_ = problem.training.weights.alpha.copy()
+        self.alpha_ = problem.training.alpha.copy()
         self.average_alpha_ = problem.training.average(int(self.rounds))
         self.mistakes_ = list(problem.mistakes)
         self.rounds_run_ = len(problem.mistakes)
@@ -222,12 +224,12 @@ def _train(
         if key not in problems:
             problems[key] = _Problem(names, RoundState.start(gram, codes, len(names)))
         problems[key].learners.append(learner)
-    running, rounds = list(problems.values()), 0
-    while running:
-        counts = run_round(gram, [problem.training for problem in running])
+    every, rounds = list(problems.values()), 0
+    scores = LazyScores(gram, [len(problem.names) for problem in every])
+    while running := [(number, problem) for number, problem in enumerate(every) if problem.learners]:
+        counts = run_round(gram, scores, [(number, problem.training) for number, problem in running])
         rounds += 1
         if progress is not None:
             progress(rounds, sum(counts))
-        for problem, mistakes in zip(running, counts, strict=True):
+        for (_, problem), mistakes in zip(running, counts, strict=True):
             problem.end_round(gram, mistakes)
-        running = [problem for problem in running if problem.learners]

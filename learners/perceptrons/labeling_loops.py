@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gramline.kernels._jit import jit
-from gramline.learners.arrays import Counts, Floats, Indices, Mask, Tile, WideCodes
+from gramline.learners.arrays import Counts, Floats, Indices, Tile, WideCodes
 from gramline.learners.chains.viterbi import TIE
 
 
@@ -18,19 +18,19 @@ class Given(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What a visit updates in place."""
+    """What a visit updates in place; positions whose rows of the Gram are equal may share a row."""
 
-    sums: Floats  # (G W ky)^T without the uniform factor, shape (n_labels, n)
-    magnitudes: Floats  # shape (n,)
+    sums: Floats  # (G W ky)^T without the uniform factor, shape (n_labels, n_rows)
+    magnitudes: Floats  # shape (n_rows,)
     alpha: Counts  # A, shape (n, n_labels)
     lag: Counts  # sum over updates of (visit - 1) * update, shape (n, n_labels)
 
 
 class Mistakes(NamedTuple):
-    """What a visit to a block fills: which positions were wrong, and the rows of delta(W ky) of those."""
+    """What a visit to a block adds up, by row: delta(W ky), and how large it is."""
 
-    change: Floats  # shape (n, n_labels)
-    is_wrong: Mask  # shape (n,)
+    change: Floats  # shape (n_rows, n_labels)
+    sizes: Floats  # shape (n_rows,); 0 where no position was wrong
 
 
 @jit
@@ -57,55 +57,50 @@ def best_label(sums: Floats, position: int, prior: Floats, magnitude: float) -> 
 
 
 @jit
-def visit_block(tile: Tile, given: Given, weights: Weights, mistakes: Mistakes, visit: int) -> int:
-    """Visit every labeled position of a block in order, updating at once; returns the number of visits so far.
+def visit_block(
+    tile: Tile, row_of: Indices, given: Given, weights: Weights, mistakes: Mistakes, visit: int
+) -> tuple[int, int]:
+    """Visit every labeled position of a block in order, updating at once; the visits so far, and the mistakes here.
 
-    `tile` (n, n) is G of the block, C-contiguous; `given`, `weights` and `mistakes` are those of its rows.
+    `tile` (n_rows, n_rows) is G between the rows of the block, C-contiguous, `row_of` (n,) the row of each position;
+    `given`, `weights` and `mistakes` are those of the block.
     """
     gold, prior, label_kernel = given
     sums, magnitudes, alpha, lag = weights
-    change, is_wrong = mistakes
-    n, n_labels = len(gold), sums.shape[0]
+    change, sizes = mistakes
+    n_labels, n_rows = sums.shape
     is_uniform, is_identity = prior.shape[1] == 0, label_kernel.shape[0] == 0
-    for position in range(n):
+    n_wrong = 0
+    for position in range(len(gold)):
         right = gold[position]
         if right < 0:
             continue
         visit += 1
-        guess = best_label(sums, position, prior[position], magnitudes[position])
+        own = row_of[position]
+        guess = best_label(sums, own, prior[position], magnitudes[own])
         if guess == right:
             continue
-        is_wrong[position] = True
+        n_wrong += 1
         alpha[position, right] += 1
         alpha[position, guess] -= 1
         lag[position, right] += visit - 1
         lag[position, guess] -= visit - 1
         gain = 1.0 if is_uniform else prior[position, right]
         loss = 1.0 if is_uniform else prior[position, guess]
-        if is_identity:
-            change[position, right] = gain
-            change[position, guess] = -loss
-        else:
-            for label in range(n_labels):
-                change[position, label] = gain * label_kernel[right, label] - loss * label_kernel[guess, label]
         largest = 0.0
-        column = tile[position]
+        column = tile[own]
         for label in range(n_labels):
-            step = change[position, label]
+            if is_identity:
+                step = gain if label == right else -loss if label == guess else 0.0
+            else:
+                step = gain * label_kernel[right, label] - loss * label_kernel[guess, label]
             if step != 0.0:
                 largest = max(largest, abs(step))
-                row = sums[label]
-                for other in range(n):
-                    row[other] += column[other] * step
-        for other in range(n):
+                change[own, label] += step
+                line = sums[label]
+                for other in range(n_rows):
+                    line[other] += column[other] * step
+        sizes[own] += largest
+        for other in range(n_rows):
             magnitudes[other] += abs(column[other]) * largest
-    return visit
-
-
-@jit
-def gather_columns(tile: Tile, columns: Indices, out: Floats) -> None:
-    """out = tile[:, columns] as float64, row by row: NumPy gathers down the columns, several times slower."""
-    for row in range(tile.shape[0]):
-        source, target = tile[row], out[row]
-        for k in range(len(columns)):
-            target[k] = source[columns[k]]
+    return visit, n_wrong

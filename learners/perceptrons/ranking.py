@@ -1,7 +1,7 @@
 """The ranking perceptron over candidates, in dual form from any Gram operator: plain, averaged and voted.
 
 Training handles groups of at most two blocks of rows at once: their own scores change with every mistake, all other
-rows get the sum of the changes afterwards, in one product per tile, before any of them is read.
+rows get the sum of the changes in one product per tile, when they are looked at.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gramline.learners.arrays import Counts, Indices, Mask, Matrix
 from gramline.learners.chains.viterbi import TIE, magnitude_probe
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import Groups, RankingLearner
+from gramline.learners.operators.lazy_scores import Change, LazyScores
 from gramline.learners.operators.operator import GramOperator, check_rows, check_square
 from gramline.learners.perceptrons.candidate_groups import (
     HYPOTHESES,
@@ -22,7 +23,6 @@ from gramline.learners.perceptrons.candidate_groups import (
     batches_within_blocks,
     batches_within_size,
     best_candidates,
-    blocks_of,
     candidate_groups,
 )
 
@@ -59,6 +59,7 @@ class RankingPerceptron(RankingLearner):
 
     name: ClassVar[str] = "ranking-perceptron"
     summary: ClassVar[str] = "chooses among candidates, from a Gram matrix of a structure kernel"
+    is_lazy: ClassVar[bool] = True
     row_arrays: ClassVar[tuple[str, ...]] = ("weights_", "average_weights_")
 
     weights_: Counts
@@ -206,12 +207,11 @@ class RankingPerceptron(RankingLearner):
 
 
 class _Training:
-    """Scores of all training candidates, updates and counts so far."""
+    """Updates and counts so far, and the scores F of all training candidates."""
 
     def __init__(self, gram: GramOperator, groups: list[Indices]) -> None:
         self.gram, self.groups = gram, groups
-        self.scores = np.zeros(gram.shape[0])  # F
-        self.magnitudes = np.zeros(gram.shape[0])  # sum of |K| over all terms of F: what a rounding error is part of
+        self.scores = LazyScores(gram, [1])
         self.updates: list[tuple[int, int]] = []
         self.counts: list[int] = []
 
@@ -226,13 +226,14 @@ class _Training:
 
     def _run_batch(self, groups: list[Indices]) -> None:
         """The literal loop over some groups, with the Gram matrix of their rows in memory."""
-        rows = np.unique(np.concatenate(groups))
-        square = self.gram.select(rows, rows).astype(float, copy=False)
-        scores, magnitudes = self.scores[rows], self.magnitudes[rows]
-        before = len(self.updates)
+        candidates = np.unique(np.concatenate(groups))
+        visit = self.scores.enter(candidates)
+        square = visit.tile.astype(float, copy=False)
+        (scores,), magnitudes = visit.scores[0]
+        wins, losses = np.zeros((2, len(square)))
         for group in groups:
-            correct, *others = np.searchsorted(rows, group).tolist()
-            for other in others:
+            correct, *others = visit.local[np.searchsorted(candidates, group)].tolist()
+            for other, loser in zip(others, group[1:].tolist(), strict=True):
                 tolerance = TIE * max(magnitudes[correct], magnitudes[other])
                 if scores[correct] - scores[other] > tolerance:
                     if self.counts:
@@ -240,24 +241,10 @@ class _Training:
                     continue
                 scores += square[correct] - square[other]
                 magnitudes += np.abs(square[correct]) + np.abs(square[other])
-                self.updates.append((int(rows[correct]), int(rows[other])))
+                wins[correct] += 1
+                losses[other] += 1
+                self.updates.append((int(group[0]), loser))
                 self.counts.append(1)
-        self._push(np.array(self.updates[before:], np.int64).reshape(-1, 2))
-        self.scores[rows], self.magnitudes[rows] = scores, magnitudes
-
-    def _push(self, updates: Indices) -> None:
-        """Add the changes of a batch to the scores of all rows, one product per tile of a changed column block."""
-        changed = np.unique(updates)
-        wins, losses = (
-            np.bincount(np.searchsorted(changed, updates[:, side]), minlength=len(changed)).astype(float)
-            for side in (0, 1)
-        )
-        layout = self.gram.layout.rows
-        blocks = blocks_of(changed, layout)
-        for block in np.unique(blocks).tolist():
-            own = blocks == block
-            columns = changed[own] - layout.rows(block).start
-            for other, tile in self.gram.column_blocks(block):
-                values = np.asarray(tile[:, columns], float)
-                self.scores[layout.rows(other)] += values @ (wins - losses)[own]
-                self.magnitudes[layout.rows(other)] += np.abs(values) @ (wins + losses)[own]
+        rows = np.flatnonzero(wins + losses)
+        change = Change(rows, (wins - losses)[rows, None], (wins + losses)[rows])
+        self.scores.leave(visit, [change if len(rows) else None])

@@ -22,6 +22,7 @@ from gramline.pipeline.crossval.source import JobSource
 from gramline.pipeline.crossval.summary import n_duplicates
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_writable_folder
+from gramline.pipeline.gram.reuse import CACHE_FOLDER
 from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.kernel_choice import KernelChoice
 from gramline.pipeline.gram.notes import kernel_notes
@@ -29,7 +30,6 @@ from gramline.pipeline.gram.spec import DEFAULT_KERNELS
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.training import DEFAULT_LEARNER
 
-DEFAULT_CACHE = "gramline-cache"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def prepare(
     beside = Path(path).parent if is_file else Path()
     output = _folder(file, "output", file.output.path, beside / (Path(path).name.partition(".")[0] + ".run"))
     places = JobSettings(
-        cache=GramCache(_folder(file, "cache", file.cache.path, beside / DEFAULT_CACHE)),
+        cache=GramCache(_folder(file, "cache", file.cache.path, beside / CACHE_FOLDER)),
         stores=stores,
         block_rows=file.gram.block_rows,
         compression=file.gram.compression,

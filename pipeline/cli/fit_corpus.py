@@ -148,7 +148,9 @@ def fit_corpus(fitting: CorpusFit) -> None:
     with when_stopped("no model was written; the same command trains again"):
         with show_progress(not fitting.as_json) as listener, warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)  # a matrix on disk would say the notes of its kernel again
-            result = first_fit(corpus, learner, kernel, evaluates=fitting.evaluates, listener=listener)
+            result = first_fit(
+                corpus, learner, kernel, evaluates=fitting.evaluates, beside=fitting.path, listener=listener
+            )
         result.model.save(target, overwrite=fitting.overwrite)
     say_notes(result.model.learner.notes())
     if result.score is not None and not result.score.is_better:

@@ -1,10 +1,9 @@
-"""`gramline gram plan|build|append`: what computes tiles."""
+"""`gramline gram build|append`: what computes tiles."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -14,15 +13,11 @@ from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job,
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
 from gramline.pipeline.cli.job_file.options import job_option, table_option, together
 from gramline.pipeline.cli.terminal.output import (
-    count,
-    duration,
     json_option,
     say_json,
     say_next,
     say_notes,
-    say_pairs,
     short_path,
-    size,
 )
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import Tally, say_built
@@ -31,7 +26,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
-from gramline.pipeline.gram.forecast import Forecast
+from gramline.pipeline.gram.keep import wanted_keep
 from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.gram.stored import StoredGram
 
@@ -39,59 +34,9 @@ store_options = together(
     click.option("--other", metavar="CORPUS", help="Columns from this corpus: a rectangular matrix."),
     table_option("gram.dtype", "--dtype", help="Of the tiles [default: float64]."),
     table_option("gram.block_rows", "--block-rows", help="Rows of a tile [default: 2048, or the longest]."),
+    table_option("gram.keep", "--keep", help="Tiles to store: all, none, or a size such as 40GB [default: all]."),
+    table_option("gram.tile_cache", "--tile-cache", help="Of tiles not stored, in each process, such as 500MB."),
 )
-
-
-@click.command()
-@click.argument("corpus", required=False)
-@table_option("gram.path", "-o", "--output", metavar="GRAM", help="A store whose finished tiles are not counted again.")
-@store_options
-@kernel_options
-@cluster_options
-@job_option
-@json_option
-def plan(corpus: str | None, other: str | None, given: OptionValues, job_path: str | None, as_json: bool) -> None:
-    """Print tiles, bytes on disk, peak memory per worker and time of a build, before anything runs.
-
-    A few sample tiles are computed and written beside GRAM (in the temporary folder where none is given) by the
-    workers that would run, to tell the time; they are removed again. Exit code 2 where the disk has no room.
-
-    \b
-    Example:
-      gramline gram plan train.parquet -o train.gram.zarr \\
-          --observation polynomial:degree=2
-    """
-    job = load_job(job_path, given)
-    todo = _planned_build(job, corpus, other)
-    with ExitStack() as stack:
-        executor: Executor = InlineExecutor()
-        if todo.plan.tasks:
-            executor = stack.enter_context(executor_from(job))
-        forecast = todo.forecast(executor)
-        n_threads = executor.n_threads
-    result = forecast.to_dict(n_threads)
-    if as_json:
-        say_json(result)
-    else:
-        _say_forecast(forecast, result, job.cluster.threads)
-    todo.require_room()
-
-
-def _say_forecast(forecast: Forecast, result: dict[str, Any], threads: int) -> None:
-    height, width = forecast.shape
-    disk = f"{size(result['stored_bytes'])} without compression, {size(result['new_bytes'])} to write"
-    is_measured = forecast.seconds_per_cell or not result["to_compute"]
-    time = f"about {duration(result['seconds'])} on {count(result['threads'], 'thread')}, reading and writing included"
-    say_pairs(
-        {
-            "matrix": f"{height:,} x {width:,}",
-            "tiles": f"{result['tiles']:,} of {forecast.block_rows:,} rows, {result['present']:,} of them present",
-            "to compute": f"{count(result['to_compute'], 'tile')}, {result['cells']:,} kernel values",
-            "on disk": f"{disk}; {forecast.room.said}",
-            "memory": f"{size(forecast.plan.worker_bytes(threads))} per worker at worst",
-            "time": time if is_measured else "not measured: there is no room for sample tiles",
-        }
-    )
 
 
 @click.command()
@@ -120,7 +65,7 @@ def build(corpus: str | None, other: str | None, given: OptionValues, job_path: 
     job = load_job(job_path, given)
     target = required(job.gram.path, "gram", "where to store the Gram matrix (-o GRAM)")
     # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
-    todo = _planned_build(job, corpus, other)
+    todo = planned_build(job, row_corpus(job, corpus), other)
     todo.require_room()
     tally = Tally()
     with ExitStack() as stack:
@@ -170,9 +115,13 @@ def _next_commands(built: StoredGram) -> list[str]:
     return [f"gramline cv {path}", f"gramline fit {path} -o MODEL"]
 
 
-def _planned_build(job: JobFile, corpus: str | None, other: str | None) -> GramBuild:
+def row_corpus(job: JobFile, corpus: str | None) -> Corpus:
+    """The corpus of the rows: that of the command line, or of the job file."""
+    return corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
+
+
+def planned_build(job: JobFile, rows: Corpus, other: str | None) -> GramBuild:
     """The matrix that options and job file describe, within the memory they allow; notes on its kernel are shown."""
-    rows = corpus_of(job, "path") if corpus is None else Corpus.load(corpus)
     cols = None
     if other is not None:
         cols = Corpus.load(other)
@@ -181,7 +130,8 @@ def _planned_build(job: JobFile, corpus: str | None, other: str | None) -> GramB
     choice = kernel_from(job, rows)
     kernel = choice.kernel
     say_notes([*choice.notes, *kernel_notes(kernel, rows)])
-    choices = StoreChoices(job.gram.dtype, job.gram.block_rows, job.gram.compression)
+    keep = wanted_keep(job.gram.keep, job.gram.tile_cache)
+    choices = StoreChoices(job.gram.dtype, job.gram.block_rows, job.gram.compression, keep)
     todo = GramBuild(kernel, rows, job.gram.path, choices, other=cols)
     if job.cluster.limit_bytes is not None:
         todo.plan.check_memory(job.cluster.limit_bytes)

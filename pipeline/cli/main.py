@@ -35,7 +35,7 @@ COMMANDS: Commands = {
     ),
     "gram": (
         {
-            "plan": (f"{CLI}.gram_build:plan", "What a build will take, before anything runs."),
+            "plan": (f"{CLI}.gram_plan:plan", "What a build will take, before anything runs."),
             "build": (f"{CLI}.gram_build:build", "Compute and store a Gram matrix, or go on with one."),
             "status": (f"{CLI}.gram_store:status", "What a store holds and how much of it is done."),
             "verify": (f"{CLI}.gram_store:verify", "Read and check every tile; compute bad ones again."),

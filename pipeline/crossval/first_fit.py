@@ -1,7 +1,7 @@
 """From a labeled corpus to a model and how good it is: kernel, Gram matrix, a short cross-validation, training.
 
-What `gramline fit` does with a file. The Gram matrix is made once for the folds and for the training on everything; it
-is held in memory up to the limit of `KernelLabeler`, above that in a store that is gone afterwards.
+What `gramline fit` does with a file. The Gram matrix is made once for the folds and for the training on everything, in
+memory, on disk, or not at all: see `training_gram`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from typing import Any
 
 from gramline.kernels.base import Kernel
 from gramline.learners.estimator import Learner
-from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.quick import QuickScore, quick_score
 from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
-from gramline.pipeline.models.labeler import fits_memory, temporary_gram
 from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.training_gram import training_gram
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,16 @@ class FirstFit:
 
 
 def first_fit(
-    corpus: Corpus, learner: Learner, kernel: Kernel | None, *, evaluates: bool = True, listener: Listener = silent
+    corpus: Corpus,
+    learner: Learner,
+    kernel: Kernel | None,
+    *,
+    evaluates: bool = True,
+    beside: str | None = None,
+    listener: Listener = silent,
 ) -> FirstFit:
-    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix."""
-    evidence = training_evidence(corpus, kernel, listener)
+    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; for `beside` see `training_gram`."""
+    evidence = corpus if kernel is None else training_gram(kernel, corpus, learner, beside=beside, progress=listener)
     score = None
     if evaluates:
         listener(Message("cross-validating"))
@@ -63,12 +68,3 @@ def fit_telling(learner: Any, evidence: GramOperator | Corpus, labels: Any, list
 
 def _telling(learner: Learner, listener: Listener) -> Callable[[int, float], None]:
     return lambda number, value: listener(RoundDone(number, value, learner.round_limit or None, learner.round_measure))
-
-
-def training_evidence(corpus: Corpus, kernel: Kernel | None, listener: Listener = silent) -> GramOperator | Corpus:
-    """What is learned from: the corpus itself without a kernel, else its Gram matrix, in memory or on disk."""
-    if kernel is None:
-        return corpus
-    if fits_memory(kernel, corpus):
-        return DenseGram.of(kernel, corpus)
-    return temporary_gram(kernel, corpus, progress=listener)

@@ -35,7 +35,8 @@ from gramline.pipeline.events import (
     TrainingStarted,
 )
 from gramline.pipeline.executors.base import FINAL, Executor
-from gramline.pipeline.gram.build import StoreChoices, compute_missing, plan_store, remove_on_overflow
+from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
+from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.cholesky import plan_factor
 from gramline.pipeline.gram.plan import megabytes

@@ -18,9 +18,11 @@ from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.kinds import HasProbabilities, RoundProgress, SharedPassLearner
 from gramline.learners.labels import encode_labels
+from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.row_sources import ComputesValues, Computing
 from gramline.learners.token_features import labeled_structures
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, Held, Labels
@@ -47,7 +49,8 @@ def fit_on_gram(
     """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part."""
     masked = {fold: hide(labels, folds.hidden(fold)) for fold in set(fold_of)}
     ready = [drop_unlabeled(learner, gram, labels) for learner in learners]
-    if not isinstance(ready[0], SharedPassLearner):
+    # One problem alone need not predict all rows, whose values would all be computed.
+    if not isinstance(ready[0], SharedPassLearner) or (len(ready) == 1 and computing(gram) is not None):
         return [
             fit_one(one, gram, masked[fold], folds.held_out[fold]) for one, fold in zip(ready, fold_of, strict=True)
         ]
@@ -85,8 +88,18 @@ def drop_unlabeled(learner: Any, gram: GramOperator, labels: Labels) -> Any:
     return learner.fresh().set_params(unlabeled="drop")
 
 
-def columns_of(gram: GramOperator, structures: Held) -> DenseGram:
-    """The Gram between all rows and the positions of some structures, in memory."""
+def computing(gram: GramOperator) -> Computing | None:
+    """How values are computed that are not kept; None where all are."""
+    return gram.computing() if isinstance(gram, ComputesValues) else None
+
+
+def columns_of(gram: GramOperator, structures: Held) -> GramOperator:
+    """The Gram between all rows and the positions of some structures: in memory, or computed where tiles are not kept."""
+    if (how := computing(gram)) is not None:
+        block_rows = gram.layout.rows.block_rows
+        return ComputedGram(
+            how.kernel, how.packed, how.packed.take(structures), block_rows=block_rows, dtype=how.dtype
+        )
     layout: BlockLayout = gram.layout.rows
     rows = indices_of_ranges(layout.structure_starts[structures], layout.lengths[structures])
     every = np.arange(gram.shape[0])

@@ -64,6 +64,12 @@ EXPERIMENTS = {
             "gramline.pipeline.experiments.defaults:defaults",
         ),
         Experiment(
+            "full-corpora",
+            "All of CoNLL-2002 Spanish and CoNLL-2000 chunking without a stored matrix, beside a CRF on the same features",
+            "gramline.pipeline.experiments.full_corpora:full_corpora",
+            ("conll2002_es/esp.train.gz", "conll2000/train.txt.gz"),
+        ),
+        Experiment(
             "scale",
             "A Gram matrix of 100,000 positions on two workers of 1 GB: time, memory and tile reads at four sizes",
             "gramline.pipeline.experiments.scale:scale",

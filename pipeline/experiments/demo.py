@@ -28,7 +28,8 @@ from gramline.pipeline.crossval.validate import METRICS, FoldResult
 from gramline.pipeline.events import Event, Listener, Message, TileDone, TileReport, silent
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.files import write_whole
-from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, create_or_open
+from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import Plan
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram

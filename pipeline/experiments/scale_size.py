@@ -35,7 +35,8 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.executors.worker_settings import ONE_THREAD
-from gramline.pipeline.gram.build import StoreChoices, compute_missing, create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, create_or_open
+from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.verify import check_tile

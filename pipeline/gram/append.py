@@ -18,7 +18,7 @@ from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.choice import check_run, choose_executor
 from gramline.pipeline.files import FileLock
-from gramline.pipeline.gram.build import compute_missing
+from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import counts_labels
@@ -99,7 +99,7 @@ def _with_segment(store: TileStore, corpus: Packable | Packed) -> TileStore:
 
 def _require_room(store: TileStore, layout: BlockLayout) -> None:
     """Refuse structures whose tiles are more than the disk has left, before anything of them is written."""
-    n_new = store.grown_layout(layout).n_tiles - len(store.present())
+    n_new = store.keep.n_tiles(store.grown_layout(layout), store.tiles.tile_bytes) - len(store.present())
     if store.compression == "none":  # how small compressed tiles become is known when they are written
         Room.at(store.url, n_new * store.tiles.tile_bytes).require("free some space, or append fewer structures")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,23 @@ from gramline.kernels.base import Kernel, check_kernel
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.packing import Packable, Packed, Vocabulary, pack_pair
 from gramline.kernels.parameters import plain_value
-from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.errors import InputError, RunError, StoreError, TileFailedError, named_line
-from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Listener, TileDone, TileFailed, silent
-from gramline.pipeline.executors.base import FINAL, Executor, InlineExecutor, Outcome
+from gramline.pipeline.errors import InputError, StoreError
+from gramline.pipeline.events import Listener, silent
+from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.choice import ONE_OR_MORE, check_run, choose_executor
-from gramline.pipeline.gram.forecast import SAMPLES, Forecast, Pace, measure_pace
+from gramline.pipeline.gram.block_cache import packed_bytes
+from gramline.pipeline.gram.forecast import SAMPLES, Forecast, measure_pace
+from gramline.pipeline.gram.keep import EVERYTHING, Keep, wanted_keep
+from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.notes import warn_about_kernel
-from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
+from gramline.pipeline.gram.plan import Plan, plan_gram
+from gramline.pipeline.gram.reuse import Loan, best_loan, link_leading_tiles, stores_beside
 from gramline.pipeline.gram.room import NO_PLACE, Room, require_room
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.gram.task import compute_tile, keep_store_open, packed_bytes
 from gramline.pipeline.storage.groups import TILE_BYTES, require_kind_or_nothing
 from gramline.pipeline.storage.places import STORE, is_local, local_path
 
@@ -43,6 +44,7 @@ class StoreChoices:
     dtype: str = "float64"  # or float32; tiles are computed in float64
     block_rows: int | None = None  # rows of a tile: 2048, or as many as the longest structure has
     compression: str | None = None  # "none" by default, "lz4", "zstd"
+    keep: Keep | None = None  # all tiles by default
 
 
 DEFAULT = StoreChoices()
@@ -59,6 +61,8 @@ def build_gram(
     dtype: str = "float64",
     block_rows: int | None = None,
     compression: str | None = None,
+    keep: str | int | None = None,
+    tile_cache: str | int | None = None,
     limit_bytes: int | None = None,
     retries: int = 2,
     progress: Listener = silent,
@@ -73,6 +77,8 @@ def build_gram(
     client, executor : the workers of a Dask client, or an executor; this process by default
     dtype : "float64" or "float32", of the stored tiles; they are computed in float64
     block_rows, compression : choices of a new store ("none", "lz4", "zstd"); an existing one keeps its own
+    keep : tiles to store, "all" (the default), "none" or so many bytes ("40GB"); the others are computed when asked for
+    tile_cache : bytes of such tiles ("500MB") that each process keeps in memory
     limit_bytes : what one worker thread may use; a plan that needs more is refused before anything runs
     retries : further tries of a tile that failed
     progress : called with an event when the build starts, after every tile and at its end
@@ -93,7 +99,8 @@ def build_gram(
     """
     runner = choose_executor(client, executor)
     check_run(limit_bytes, retries, progress)
-    build = GramBuild(kernel, corpus, path, StoreChoices(dtype, block_rows, compression), other=other)
+    choices = StoreChoices(dtype, block_rows, compression, wanted_keep(keep, tile_cache))
+    build = GramBuild(kernel, corpus, path, choices, other=other)
     warn_about_kernel(kernel, corpus)
     return build.run(runner, limit_bytes=limit_bytes, retries=retries, progress=progress)
 
@@ -125,13 +132,17 @@ class GramBuild:
         choices: StoreChoices = DEFAULT,
         *,
         other: Packable | Packed | None = None,
+        lenders: Sequence[TileStore] = (),
     ) -> None:
+        """`lenders` are stores that may have some of the tiles, besides those in the folder of `path`."""
         check_kernel(kernel)
+        self._lenders = lenders
         self.kernel, self.dtype = kernel, choices.dtype
         self._recipe = corpus.recipe if isinstance(corpus, Corpus) else None
         self._choices = choices
         self._url = None if path is None else absolute(path)
         self._plan: Plan | None = None
+        self._loan: Loan | None = None  # tiles of a smaller corpus that this one begins with
         rows, cols = pack_pair(corpus, other)
         self.spec = GramSpec.of(kernel, rows, cols, self.dtype)
         self._store: TileStore | None = None
@@ -154,6 +165,11 @@ class GramBuild:
         return self._store is None
 
     @property
+    def place(self) -> str | None:
+        """Where the store is, or will be; None where that is not known."""
+        return self._url
+
+    @property
     def plan(self) -> Plan:
         """The tiles to compute: all of a new store, or those that an existing one lacks."""
         if self._plan is None and self._store is not None:
@@ -163,12 +179,20 @@ class GramBuild:
                 np.array([packed_bytes(self.read_block(block, of_columns=side)) for block in range(layout.n_blocks)])
                 for side, layout in ((False, self.layout.rows), (True, self.layout.cols))
             ]
-            self._plan = plan_gram(self.layout, (), np.dtype(self.dtype).itemsize, (sizes[0], sizes[1]))
+            beside = () if self._url is None else stores_beside(self._url)
+            self._loan = best_loan(self, [*self._lenders, *beside])
+            lent = () if self._loan is None else self._loan.tiles
+            self._plan = plan_gram(self.layout, lent, np.dtype(self.dtype).itemsize, (sizes[0], sizes[1]), self.keep)
+            self.keep.check(self.layout, self._plan.tile_bytes)
         return self._plan
 
     @property
     def compression(self) -> str:
         return self._store.compression if self._store is not None else self._choices.compression or "none"
+
+    @property
+    def keep(self) -> Keep:
+        return self._store.keep if self._store is not None else self._choices.keep or EVERYTHING
 
     @property
     def row_vocabulary(self) -> Vocabulary:
@@ -208,10 +232,12 @@ class GramBuild:
             return self._store
         if self._url is None:
             raise InputError("a build without a path is only planned", advice="give the path of the store")
-        plan, compression = self._plan, self._choices.compression or "none"
+        plan, compression = self.plan, self._choices.compression or "none"
         corpora = (self._rows, self._cols)
-        is_own = TileStore.write(self._url, self.spec, corpora, self.layout, compression, self._recipe)
+        is_own = TileStore.write(self._url, self.spec, corpora, self.layout, compression, self._recipe, self.keep)
         store = self._open(self._url)
+        if self._loan is not None:
+            link_leading_tiles(store, self._loan.lender)
         self._plan = plan if is_own else None
         return store
 
@@ -243,6 +269,11 @@ def _refuse_another(store: TileStore, spec: GramSpec, choices: StoreChoices) -> 
     if compression is not None and compression != store.compression:
         advice = "leave the compression out"
         raise StoreError(f"{store.url} has compression {store.compression!r}, not {compression!r}", advice=advice)
+    if choices.keep is not None and choices.keep != store.keep:
+        raise StoreError(
+            f"{store.url} was made to keep {store.keep} of its tiles, not {choices.keep}",
+            advice="leave keep and tile_cache out, or build another store",
+        )
 
 
 def _lay_out(kernel: Kernel, rows: Packed, cols: Packed | None, block_rows: int | None) -> GramLayout:
@@ -267,78 +298,3 @@ def remove_on_overflow(target: str) -> Iterator[None]:
         if is_local(target):
             shutil.rmtree(local_path(target), ignore_errors=True)
         raise
-
-
-def plan_store(store: TileStore, present: Collection[tuple[int, int]] | None = None) -> Plan:
-    """The plan of everything a store still lacks; or of all but the given tiles."""
-    done = store.present() if present is None else present
-    return plan_gram(store.layout, done, store.tiles.dtype.itemsize, store.block_bytes()).at(store.url, store.identity)
-
-
-def compute_missing(
-    store: TileStore,
-    executor: Executor,
-    *,
-    plan: Plan | None = None,
-    limit_bytes: int | None = None,
-    retries: int = 2,
-    progress: Listener = silent,
-) -> int:
-    """Compute every tile that is not there; the number of tiles computed. What was done is kept, whatever happens."""
-    plan = plan_store(store) if plan is None else plan.at(store.url, store.identity)
-    if limit_bytes is not None:
-        plan.check_memory(limit_bytes)
-    require_room(plan, store.layout, store.url, store.spec.dtype, store.compression)
-    keep_store_open(store)
-    begin = perf_counter()
-    n_threads = executor.n_threads if plan.tasks else 0
-    progress(BuildStarted(store.url, plan.n_tiles, plan.n_present, plan.tile_bytes, plan.cells, n_threads))
-    failed: list[Outcome[TileTask, Any]] = []
-    n_done, tile_seconds, cells_left, pace = 0, 0.0, plan.cells, Pace()
-    with one_blas_thread(), closing(executor.run(compute_tile, plan.tasks, retries=retries)) as outcomes:
-        for outcome in outcomes:
-            if isinstance(outcome.error, FINAL):
-                raise outcome.error
-            if outcome.error is not None or outcome.result is None:
-                failed.append(outcome)
-                progress(TileFailed(outcome.task.i, outcome.task.j, named_line(outcome.error)))
-                continue
-            n_done, tile_seconds = n_done + 1, tile_seconds + outcome.result.seconds
-            progress(TileDone(outcome.result, n_done, outcome.task.cells))
-            cells_left -= outcome.task.cells
-            was_known = pace.is_known(n_threads)
-            pace.add(outcome.result, outcome.task.cells)
-            if pace.is_known(n_threads) and not was_known and cells_left:
-                left = cells_left * pace.seconds_per_cell / n_threads
-                progress(BuildPlanned(perf_counter() - begin + left))
-    if failed:
-        raise _tile_failed(store, failed, n_done, retries)
-    if plan.tasks:
-        _require_written(store, plan)
-    progress(BuildFinished(n_done, perf_counter() - begin, tile_seconds))
-    return n_done
-
-
-def _require_written(store: TileStore, plan: Plan) -> None:
-    """Workers that write elsewhere look as if they had done their work."""
-    present = store.present()
-    missing = [(task.i, task.j) for task in plan.tasks if (task.i, task.j) not in present]
-    if missing:
-        raise RunError(
-            f"tile {missing[0]} of {store.url} was written but is not there ({len(missing)} such tiles)",
-            advice="do all workers see the same storage?",
-        )
-
-
-def _tile_failed(store: TileStore, failed: list[Outcome[TileTask, Any]], n_done: int, retries: int) -> TileFailedError:
-    first = failed[0]
-    error = TileFailedError(
-        named_line(first.error),
-        store.url,
-        (first.task.i, first.task.j),
-        tries=retries + 1,
-        n_more=len(failed) - 1,
-        advice=f"the {n_done} other tiles are kept, run it again to go on",
-    )
-    error.__cause__ = first.error
-    return error

@@ -28,13 +28,13 @@ from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import FileLock, write_whole
 from gramline.pipeline.gram.build import DEFAULT, GramBuild, StoreChoices, create_or_open
-from gramline.pipeline.gram.reuse import link_leading_tiles, shared_tiles
+from gramline.pipeline.gram.reuse import CACHED_STORE, link_leading_tiles, shared_tiles
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
 from gramline.pipeline.gram.verify import VerifyReport, verify_gram
 
-STORE, MADE, USED, LOCK, BUILDING = "gram.zarr", "made.json", "used", "lock", "building"
+MADE, USED, LOCK, BUILDING = "made.json", "used", "lock", "building"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Entry:
 
     @property
     def store(self) -> str:
-        return str(self.folder / STORE)
+        return str(self.folder / CACHED_STORE)
 
     @property
     def made(self) -> dict[str, Any]:

@@ -10,25 +10,32 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Protocol
 from uuid import uuid4
+
+import numpy as np
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.packing import Packed
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.gram.alternatives import Speeds
 from gramline.pipeline.gram.plan import Plan, TileTask
+from gramline.pipeline.gram.product import TileProduct
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.gram.task import compute_tile
+from gramline.pipeline.gram.task import compute_tile, planned_store
 from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
 
 SAMPLES = 3  # tiles, spread over the matrix; every thread computes some of them
+PRODUCT_COLUMNS = 10  # of the matrix that a sample is multiplied with: labels and a little more
 MOST_SAMPLES = 64  # tiles that are computed before a pace is known, on however many threads
 
 
@@ -112,6 +119,39 @@ def measure_pace(build: Blocks, executor: Executor, place: str | None) -> float:
     # A worker that came later is no measure, unless there are no others.
     steady = [one for one in clocked if one[0].worker in started] or clocked
     return sum(report.seconds for report, _ in steady) / sum(cells for _, cells in steady)
+
+
+def measure_speeds(build: Blocks, executor: Executor, place: str | None) -> Speeds:
+    """Seconds of a thread for a kernel value, for a byte written and for one read and multiplied, beside `place`."""
+    with sample_stores(build, place) as samples:
+        tasks = list(samples)
+        try:
+            _reports(executor, tasks)  # to start every process and load compiled code
+            clocked = _reports(executor, tasks)
+        except FailedSampleError as failed:
+            raise _in_corpus(failed.error, build.layout, samples[failed.task]) from None
+        reads: list[tuple[float, int]] = []
+        for _ in range(2):  # the first time loads code
+            with closing(executor.run(multiply_sample, tasks)) as outcomes:
+                reads = [outcome.result for outcome in outcomes if outcome.result is not None]
+    cells = sum(cells for _, cells in clocked)
+    written = sum(report.written_bytes for report, _ in clocked)
+    read_seconds, read_bytes = (sum(column) for column in zip(*reads, strict=True)) if reads else (0.0, 1)
+    return Speeds(
+        compute=sum(report.read_seconds + report.compute_seconds for report, _ in clocked) / cells,
+        write=sum(report.write_seconds for report, _ in clocked) / written,
+        read=read_seconds / read_bytes,
+    )
+
+
+def multiply_sample(task: TileTask) -> tuple[float, int]:
+    """Seconds to read the tile of a sample and to multiply it as a product with G does, and its bytes."""
+    store = planned_store(task.store, task.identity)
+    product = TileProduct(store.layout, np.ones((store.layout.shape[1], PRODUCT_COLUMNS)))
+    begin = perf_counter()
+    with one_blas_thread():
+        product.add(0, 0, store.read_tile(0, 0))
+    return perf_counter() - begin, store.tiles.tile_bytes
 
 
 class FailedSampleError(Exception):

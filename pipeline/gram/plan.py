@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import PlanError
+from gramline.pipeline.gram.keep import EVERYTHING, Keep
 
 WORK_TILES = 2.0  # float64 tiles a kernel holds at most while it computes one
 STORED_TILES = 2.0  # stored tiles held at most while one is padded, compressed and written
@@ -36,9 +37,11 @@ class Plan:
     """Tiles to do, biggest first, and the totals of the whole matrix."""
 
     tasks: tuple[TileTask, ...]
-    n_tiles: int  # stored tiles of the whole matrix
+    n_tiles: int  # stored tiles of the whole matrix, once they are all done
     n_present: int  # of them done already
     tile_bytes: int  # on disk, uncompressed
+    n_left_out: int = 0  # tiles that are computed when they are asked for, and never stored
+    left_out_bytes: int = 0  # memory that computing one of these takes at worst, with a cache of them
 
     def at(self, store: str, identity: str) -> Plan:
         """The same plan with tasks for the store at that url."""
@@ -67,7 +70,7 @@ class Plan:
     @property
     def peak_bytes(self) -> int:
         """Memory that one worker thread needs for tiles and blocks, besides the program itself."""
-        return self.worst.peak_bytes if self.worst else 0
+        return max(self.worst.peak_bytes if self.worst else 0, self.left_out_bytes)
 
     def worker_bytes(self, threads: int) -> int:
         """What a worker process with so many threads needs at worst."""
@@ -75,6 +78,12 @@ class Plan:
 
     def check_memory(self, limit_bytes: int) -> None:
         """Refuse a plan that does not fit into `limit_bytes` per worker thread."""
+        if self.left_out_bytes > limit_bytes:
+            raise PlanError(
+                f"tiles that are computed when they are asked for, and their cache, need "
+                f"{megabytes(self.left_out_bytes)}, more than the {megabytes(limit_bytes)} a worker thread may use",
+                advice="give a smaller tile_cache, smaller blocks or workers with more memory",
+            )
         if self.worst and self.worst.peak_bytes > limit_bytes:
             raise PlanError(
                 f"tile ({self.worst.i}, {self.worst.j}) needs {megabytes(self.worst.peak_bytes)}, more than the "
@@ -92,8 +101,9 @@ def plan_gram(
     present: Collection[tuple[int, int]],
     itemsize: int,
     block_bytes: tuple[NDArray[np.int64], NDArray[np.int64]],
+    keep: Keep = EVERYTHING,
 ) -> Plan:
-    """The tiles of `layout` that are not `present`, for any store of them.
+    """The tiles of `layout` that are not `present` and shall be kept, for any store of them.
 
     `itemsize` is that of a stored value; `block_bytes` are the sizes of the corpus blocks, of rows and of columns.
     """
@@ -102,16 +112,23 @@ def plan_gram(
     tile_bytes = itemsize * layout.rows.block_rows * layout.cols.block_rows
     heights, widths = np.diff(layout.rows.block_starts), np.diff(layout.cols.block_starts)
     tasks = []
+    left_out_bytes = 0
     for i, j in layout.tiles():
         if (i, j) in done:
             continue
         cells = int(heights[i] * widths[j])
         peak = int(WORK_TILES * 8 * cells + STORED_TILES * tile_bytes + row_bytes[i] + col_bytes[j])
+        if not keep.keeps(layout, tile_bytes, i, j):
+            left_out_bytes = max(left_out_bytes, peak + keep.cache_bytes)
+            continue
         tasks.append(TileTask("", "", i, j, cells, peak))
     largest = max((task.cells for task in tasks), default=1)
     # Tiles of about the same size stay in row order, so that workers find their blocks in the cache.
     tasks.sort(key=lambda task: -(SIZE_CLASSES * task.cells // largest))
-    return Plan(tuple(tasks), layout.n_tiles, layout.n_tiles - len(tasks), tile_bytes)
+    n_kept = keep.n_tiles(layout, tile_bytes)
+    return Plan(
+        tuple(tasks), n_kept, n_kept - len(tasks), tile_bytes, layout.n_tiles - n_kept, left_out_bytes
+    )
 
 
 def tile_limit(memory_limit: int, threads: int) -> int:

@@ -52,7 +52,8 @@ class TileReader:
 
     def read(self, i: int, j: int, *, check_finite: bool = True) -> NDArray[Any]:
         """A stored tile; see `TileStore.read_tile`."""
-        return self._store.read_tile(i, j, self._lend(), check_finite=check_finite)
+        buffer = self._lend() if self._store.keeps(i, j) else None
+        return self._store.read_tile(i, j, buffer, check_finite=check_finite)
 
     def _lend(self) -> NDArray[np.uint8] | None:
         """A buffer for one tile; None where tiles always come in memory of their own."""

@@ -6,8 +6,9 @@ has more names; the same names in the same order give the same sums, bit for bit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,15 @@ from numpy.typing import NDArray
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import MISSING, Ints, Packed, Vocabulary
 from gramline.learners.operators.layout import GramLayout
+from gramline.pipeline.errors import StoreError
 from gramline.pipeline.gram.spec import GramSpec, counts_labels
 from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.storage.places import is_local, local_path
 
 NAMED = {"symbols": "symbols", "feature_indices": "features", "tags": "features"}  # arrays of codes: their vocabulary
 IGNORED = ("labels",)  # the Gram matrix is free of labels
+CACHE_FOLDER, CACHED_STORE = "gramline-cache", "gram.zarr"  # of cross-validations, and a store in one of its folders
+MOST_STORES = 20  # that are looked at
 
 
 class LaidOut(Protocol):
@@ -43,9 +48,34 @@ class LaidOut(Protocol):
     def read_block(self, block: int) -> Packed: ...
 
 
+class Loan(NamedTuple):
+    """Tiles that a new store can take from another one."""
+
+    lender: TileStore
+    tiles: set[tuple[int, int]]
+
+
+def best_loan(new: LaidOut, stores: Iterable[TileStore]) -> Loan | None:
+    """From the store that has most of them."""
+    loans = (Loan(store, shared_tiles(new, store)) for store in stores)
+    return max((loan for loan in loans if loan.tiles), key=lambda loan: len(loan.tiles), default=None)
+
+
+def stores_beside(place: str) -> Iterator[TileStore]:
+    """Gram stores in the folder of a local path, and in the cache there; the newest ones."""
+    if not is_local(place):
+        return
+    folder = local_path(place).absolute().parent
+    places = [*folder.glob("*.zarr"), *(folder / CACHE_FOLDER).glob(f"*/{CACHED_STORE}")]
+    for path in sorted(places, key=lambda path: -path.stat().st_mtime)[:MOST_STORES]:
+        if path != local_path(place).absolute():
+            with suppress(StoreError):
+                yield TileStore(str(path))
+
+
 def link_leading_tiles(new: TileStore, old: TileStore) -> int:
     """Give `new` the tiles that it shares with `old` and does not have; returns how many."""
-    wanted = shared_tiles(new, old) - new.present()
+    wanted = {key for key in shared_tiles(new, old) - new.present() if new.keeps(*key)}
     for i, j in sorted(wanted):
         new.tiles.link(old.tiles, i, j)
     return len(wanted)

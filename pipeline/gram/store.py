@@ -18,13 +18,17 @@ from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
-from gramline.kernels.errors import KernelError
+from gramline.kernels.errors import KernelError, KernelOverflowError
 from gramline.kernels.packing import Packed, Vocabulary
 from gramline.kernels.ranges import offsets_from_lengths
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
+from gramline.learners.operators.tile_cache import TileCache
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import CorpusError, StoreDamagedError, StoreError, TileCorruptError
 from gramline.pipeline.files import path_text
+from gramline.pipeline.gram.block_cache import cached_block
+from gramline.pipeline.gram.keep import EVERYTHING, Keep
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.strays import segment_named
@@ -43,7 +47,8 @@ from gramline.pipeline.storage.writer import REVISION, GroupWriter, write_attrib
 
 TILES = "tiles"  # name of the tile array
 STORE_FORMAT = 2  # of what is on disk; 1 had no seal on its attributes
-READABLE = (1, 2)
+SPARSE_FORMAT = 3  # that leaves tiles out: earlier versions would take it for one that is not finished
+READABLE = (1, 2, 3)
 NOT_RETRYABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG)
 
 
@@ -72,6 +77,7 @@ class TileStore:
                 else GramLayout.symmetric(rows)
             )
             self.compression = str(self._attributes["compression"])
+            self.keep = Keep.from_dict(self._attributes.get("keep"))
             recipe = self._attributes.get("recipe")
             self.recipe = None if recipe is None else Recipe.from_dict(recipe)  # how the row corpus was made, if known
         except CorpusError as error:
@@ -84,6 +90,8 @@ class TileStore:
         _check_sizes(url, self.layout)
         self.tiles = TileArray(url, TILES)
         self._check_tiles()
+        self._computed = TileCache(self.keep.cache_bytes)
+        self.values_computed = 0  # of tiles that are not kept, by this object
 
     @staticmethod
     def write(
@@ -93,6 +101,7 @@ class TileStore:
         layout: GramLayout,
         compression: str,
         recipe: Recipe | None = None,
+        keep: Keep = EVERYTHING,
     ) -> bool:
         """A new store of prepared corpora without any tile; False when somebody else was faster, theirs stays."""
         rows, cols = corpora
@@ -109,7 +118,9 @@ class TileStore:
             about: dict[str, Any] = {"spec": spec.to_dict(), "compression": compression, "segments": segments}
             if recipe is not None:
                 about["recipe"] = recipe.to_dict()
-            return writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
+            if not keep.is_all:
+                about["keep"] = keep.to_dict()
+            return writer.commit({"gramline": "gram", "format": _format(about), **about})
 
     def grown_layout(self, layout: BlockLayout) -> GramLayout:
         """That of the symmetric matrix with one more segment of rows."""
@@ -125,7 +136,7 @@ class TileStore:
             segments = self._attributes["segments"]
             changed = {"spec": spec.to_dict(), "segments": segments | {"rows": [*segments["rows"], segment]}}
             with segment_named(self.url, group, segment["folder"]):
-                write_attributes(group, {**self._attributes, **changed, "format": STORE_FORMAT})
+                write_attributes(group, {**self._attributes, **changed, "format": _format(self._attributes)})
         return TileStore(self.url)
 
     def _check_tiles(self) -> None:
@@ -190,6 +201,15 @@ class TileStore:
     def _damaged_block(self, block: int, problem: str) -> StoreDamagedError:
         return StoreDamagedError(f"block {block}: {problem}", self.url, part=CORPUS)
 
+    def keeps(self, i: int, j: int) -> bool:
+        """Whether stored tile (i, j) is one that is kept; else it is computed when it is asked for."""
+        return self.keep.keeps(self.layout, self.tiles.tile_bytes, i, j)
+
+    @property
+    def n_kept(self) -> int:
+        """How many tiles are kept, once they are done."""
+        return self.keep.n_tiles(self.layout, self.tiles.tile_bytes)
+
     def present(self) -> set[tuple[int, int]]:
         """Stored tiles that are done."""
         n_rows, n_cols = self.layout.rows.n_blocks, self.layout.cols.n_blocks
@@ -204,8 +224,11 @@ class TileStore:
     ) -> NDArray[Any]:
         """A stored tile without its padding, read-only, every number finite; see `TileArray.read` for `buffer`.
 
-        Without `check_finite` only the checksum vouches for it: for sums that are checked themselves.
+        Without `check_finite` only the checksum vouches for it: for sums that are checked themselves. A tile that is
+        left out is computed: the same numbers, bit for bit.
         """
+        if not self.keeps(i, j):
+            return self.computed_tile(i, j)
         try:
             tile = self.tiles.read(i, j, buffer)
         except ChunkError as error:
@@ -215,6 +238,29 @@ class TileStore:
         if check_finite and not all_finite(tile):
             raise TileCorruptError("it holds a value that is not a finite number", self.url, (i, j))
         return tile
+
+    def computed_tile(self, i: int, j: int) -> NDArray[Any]:
+        """The tile from the corpora of the store, as it would have been stored; perhaps from the cache in memory."""
+        tile = self._computed.find((i, j))
+        if tile is None:
+            rows = cached_block(self, i, of_columns=False)
+            cols = cached_block(self, j, of_columns=not self.layout.is_symmetric)
+            try:
+                with one_blas_thread():
+                    tile = self.kernel.tile(rows, cols, self.tiles.dtype)
+            except KernelOverflowError as error:
+                raise self.located(error, i, j) from None
+            self.values_computed += tile.size
+            self._computed.add((i, j), tile)
+        return tile
+
+    def located(self, error: KernelOverflowError, i: int, j: int) -> KernelOverflowError:
+        """The error of tile (i, j) with the structures counted in their corpora instead of in its blocks."""
+        error.row += self.layout.rows.structures(i).start
+        if error.column is not None:
+            error.column += self.layout.cols.structures(j).start
+        error.is_cross = not self.layout.is_symmetric
+        return error
 
     def write_tile(self, i: int, j: int, tile: NDArray[Any]) -> None:
         """Pad with zeros and store as one whole chunk; a tile with a value that is not finite is refused."""
@@ -226,6 +272,10 @@ class TileStore:
             if error.errno in NOT_RETRYABLE:
                 raise storage_error(self.url, error) from error
             raise  # may pass: the executor tries again
+
+
+def _format(about: dict[str, Any]) -> int:
+    return SPARSE_FORMAT if "keep" in about else STORE_FORMAT
 
 
 def tiled_shape(layout: GramLayout) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import cholesky
 from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
+from gramline.learners.operators.row_sources import Computing
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Listener, TilesRead
@@ -44,8 +45,10 @@ class GramStatus:
     dtype: str
     compression: str
     block_rows: int
-    n_tiles: int
+    n_tiles: int  # that are kept
     n_present: int
+    n_left_out: int  # computed when they are asked for
+    keep: str  # all, none, or how many bytes
     stored_bytes: int  # of the tiles that are there
     n_segments: int  # 1, and one more per append
     kernel: dict[str, Any]
@@ -180,7 +183,7 @@ class StoredGram:
     # ---- the numbers
 
     def tile(self, i: int, j: int) -> NDArray[Any]:
-        self.tile_reads += 1
+        self._count([(i, j)])
         if self.layout.is_symmetric and i > j:
             return self._reader.read(j, i).T
         return self._reader.read(i, j)
@@ -201,7 +204,7 @@ class StoredGram:
         product = TileProduct(self.layout, W, transpose=transpose)
         keys = product.tiles()
         if is_worth_spreading(self.store, keys, self.executor):
-            self.tile_reads += len(keys)
+            self._count(keys)
             return spread_product(self.store, W, keys, self.executor, transpose=transpose)
         # The strips are too small to be worth a thread's while; the second core reads.
         with one_blas_thread():
@@ -215,8 +218,36 @@ class StoredGram:
 
     def _stream(self, keys: list[Key], *, check_finite: bool = True) -> Iterator[tuple[Key, NDArray[Any]]]:
         for key, tile in self._reader.stream(keys, check_finite=check_finite):
-            self.tile_reads += 1
+            self._count([key])
             yield key, tile
+
+    def _count(self, keys: Iterable[Key]) -> None:
+        """Tiles that are left out are computed, not read."""
+        self.tile_reads += sum(self.keeps(*key) for key in keys)
+
+    # ---- for learners that ask for changed rows only
+
+    def computing(self) -> Computing | None:
+        """How tiles that are left out are computed; None where all are kept."""
+        is_whole = self.n_kept == self.layout.n_tiles
+        return None if is_whole else Computing(self.kernel, self.row_corpus, self.dtype)
+
+    @property
+    def n_kept(self) -> int:
+        """How many of its tiles are stored, once they are done."""
+        return self.store.keep.n_tiles(self.layout, self.store.tiles.tile_bytes)
+
+    def keeps(self, i: int, j: int) -> bool:
+        """Whether the tile of blocks i and j is stored."""
+        return self.store.keeps(j, i) if self.layout.is_symmetric and i > j else self.store.keeps(i, j)
+
+    def count_values(self, n_values: int) -> None:
+        self.store.values_computed += n_values
+
+    @property
+    def values_computed(self) -> int:
+        """Kernel values computed so far, by this process, because their tiles are not kept."""
+        return self.store.values_computed
 
     def diagonal(self) -> Matrix:
         self.layout.require_symmetric("a diagonal")
@@ -277,8 +308,10 @@ class StoredGram:
             dtype=self.dtype.name,
             compression=store.compression,
             block_rows=layout.rows.block_rows,
-            n_tiles=layout.n_tiles,
+            n_tiles=self.n_kept,
             n_present=len(store.present()),
+            n_left_out=layout.n_tiles - self.n_kept,
+            keep=str(store.keep),
             stored_bytes=store.tiles.stored_bytes(),
             n_segments=len(store.spec.rows),
             kernel=store.spec.kernel,

@@ -4,61 +4,22 @@ from __future__ import annotations
 
 import os
 import socket
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from threading import Lock, local
+from threading import local
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.errors import KernelOverflowError
-from gramline.kernels.packing import Packed
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import TileReport
+from gramline.pipeline.gram.block_cache import Cache, cached_block
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.gram.store import TileStore
 
 STORES_KEPT = 4
-BLOCK_CACHE_BYTES = 64_000_000  # of corpus blocks kept per process, besides those in use
-
-
-Entry = TypeVar("Entry")
-
-
-class Cache(Generic[Entry]):
-    """The last few things asked for, by key; safe from many threads, each thing made by one of them only."""
-
-    def __init__(self, capacity: int, weigh: Callable[[Entry], int] = lambda _entry: 1) -> None:
-        """Keeps entries of at most `capacity` weight together, and always the latest one."""
-        self._capacity, self._weigh = capacity, weigh
-        self._entries: OrderedDict[Hashable, tuple[Entry, int]] = OrderedDict()
-        self._weight = 0
-        self._lock = Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Entry]) -> Entry:
-        with self._lock:
-            if key not in self._entries:
-                made = make()
-                self._entries[key] = made, self._weigh(made)
-                self._weight += self._entries[key][1]
-                while self._weight > self._capacity and len(self._entries) > 1:
-                    _, (_, weight) = self._entries.popitem(last=False)
-                    self._weight -= weight
-            self._entries.move_to_end(key)
-            return self._entries[key][0]
-
-    def clear(self) -> None:
-        with self._lock:
-            self._entries.clear()
-            self._weight = 0
-
-
-def packed_bytes(packed: Packed) -> int:
-    """Bytes of a packed corpus in memory."""
-    return sum(array.nbytes for array in packed.arrays().values())
 
 
 class _Memory(local):
@@ -68,7 +29,6 @@ class _Memory(local):
 
 
 _stores: Cache[TileStore] = Cache(STORES_KEPT)
-_blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, packed_bytes)
 _memory = _Memory()
 
 
@@ -84,7 +44,7 @@ def compute_tile(task: TileTask) -> TileReport:
         try:
             n_rows, n_cols = store.kernel.tile(rows, cols, chunk.dtype, chunk).shape
         except KernelOverflowError as error:
-            raise with_corpus_indices(error, store, task) from None
+            raise store.located(error, task.i, task.j) from None
     chunk[n_rows:] = chunk[:n_rows, n_cols:] = 0.0  # padding
     computed = perf_counter()
     store.write_tile(task.i, task.j, chunk)
@@ -120,19 +80,3 @@ def planned_store(url: str, identity: str) -> TileStore:
         _stores.clear()
         raise StoreError(f"{url} was replaced meanwhile", advice="run the command again")
     return store
-
-
-def cached_block(store: TileStore, block: int, *, of_columns: bool) -> Packed:
-    """A block of the store's corpora, kept for the next tiles."""
-    return _blocks.get(
-        (store.url, store.identity, of_columns, block), lambda: store.read_block(block, of_columns=of_columns)
-    )
-
-
-def with_corpus_indices(error: KernelOverflowError, store: TileStore, task: TileTask) -> KernelOverflowError:
-    """The error with the structures counted in their corpora instead of in the blocks of this tile."""
-    error.row += store.layout.rows.structures(task.i).start
-    if error.column is not None:
-        error.column += store.layout.cols.structures(task.j).start
-    error.is_cross = not store.layout.is_symmetric
-    return error

@@ -17,11 +17,12 @@ from gramline.pipeline.errors import RunError, TileCorruptError, named_line
 from gramline.pipeline.events import Listener, TileChecked, silent
 from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.executors.choice import choose_executor
-from gramline.pipeline.gram.build import compute_missing, plan_store
+from gramline.pipeline.gram.block_cache import cached_block
+from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import TileTask
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.strays import sweep_partial, sweep_segments
-from gramline.pipeline.gram.task import cached_block, planned_store
+from gramline.pipeline.gram.task import planned_store
 
 SAMPLES = 3  # random pairs of structures per tile, besides the pair that holds its largest value
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5}  # relative to the largest value compared
@@ -92,13 +93,13 @@ def verify_gram(
     runner = choose_executor(client, executor)
     bad = tuple(_check_all(store, runner, progress))
     if not repair:
-        return VerifyReport(store.layout.n_tiles, bad, 0, 0)
+        return VerifyReport(store.n_kept, bad, 0, 0)
     for check in bad:
         store.tiles.delete(check.i, check.j)
     compute_missing(store, runner, progress=progress)
     still = [check for check in bad if _problem(store, check.i, check.j) is not None]
     n_strays = sweep_partial(store.url) + sweep_segments(store.url)
-    return VerifyReport(store.layout.n_tiles, bad, len(bad) - len(still), n_strays)
+    return VerifyReport(store.n_kept, bad, len(bad) - len(still), n_strays)
 
 
 def _check_all(store: TileStore, executor: Executor, progress: Listener) -> Iterator[TileCheck]:

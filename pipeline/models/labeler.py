@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import os
 import warnings
-import weakref
 from collections.abc import Iterable
-from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.errors import KernelWarning
 from gramline.kernels.parameters import Whole
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Estimator, Learner, is_listed
 from gramline.learners.kinds import RankingLearner
 from gramline.learners.metrics import evaluate
-from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.notes import warn_about_kernel
-from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
+from gramline.pipeline.models.training_gram import training_gram
 from gramline.pipeline.models.usefulness import no_better_than_majority
 
 FeatureSet = Literal["auto", "token", "words", "spelling"]
 WordFeatures = Annotated[
     FeatureSet, '`"auto"`: spelling where the kernel is the recommended one, else `"token"`, the words as they are'
 ]
-DENSE_LIMIT_BYTES = 1 << 30  # a Gram matrix up to this size is held in memory unless a store is given
 
 
 class LabelLists(list[list[str]]):
@@ -61,9 +56,10 @@ class KernelLabeler(Estimator):
 
     `X` is a Corpus, or a list of sequences whose tokens are strings, dictionaries or iterables of feature names; `y`
     has one list of labels per sequence, None where there is none. The Gram matrix is held in memory when it takes
-    at most 1 GiB; with `store`, or when it is larger, it is built into a Zarr store (a temporary one on this machine
-    unless given) on the workers of the Dask `client`, or in this process. `block_rows` bounds the tiles, in training
-    and in prediction. Learners that read features themselves need no kernel.
+    at most 1 GiB. Of a larger one perceptrons compute the values they need, when they need them; other learners get a
+    temporary Zarr store on this machine where the disk has room. With `store` it is built there, on the workers of the
+    Dask `client` or in this process. `block_rows` bounds the tiles, in training and in prediction. Learners that read
+    features themselves need no kernel.
 
     Attributes
     ----------
@@ -116,7 +112,7 @@ class KernelLabeler(Estimator):
             learner.fit(corpus)
         else:
             kernel = recommended_kernel(corpus) if self.kernel is None else self.kernel
-            learner.fit(self._gram(kernel, corpus), corpus.labels)
+            learner.fit(self._gram(kernel, corpus, learner), corpus.labels)
         self._keep(Model.of(learner, corpus, kernel), learner)
         if (problem := no_better_than_majority(self.model_, corpus)) is not None:
             warnings.warn(problem, stacklevel=2)
@@ -171,14 +167,14 @@ class KernelLabeler(Estimator):
         labeler._keep(model, model.learner)
         return labeler
 
-    def _gram(self, kernel: Kernel, corpus: Corpus) -> GramOperator:
-        """In memory, in the given store, or in a temporary one that lives as long as a learner holds the matrix."""
+    def _gram(self, kernel: Kernel, corpus: Corpus, learner: Learner) -> GramOperator:
+        """In the given store, or as it suits the learner and the machine."""
         if self.store is not None:
             return build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
-        if fits_memory(kernel, corpus):
-            warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
-            return DenseGram.of(kernel, corpus, block_rows=self.block_rows)
-        return temporary_gram(kernel, corpus, client=self.client, block_rows=self.block_rows)
+        warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelWarning)
+            return training_gram(kernel, corpus, learner, client=self.client, block_rows=self.block_rows)
 
     def _described(self, corpus: Corpus) -> Corpus:
         """Words get the features that were asked for; by themselves only where the kernel is the recommended one."""
@@ -199,19 +195,3 @@ class KernelLabeler(Estimator):
                 f"{type(self.kernel).__name__} compares {self.kernel.packed_kind}; give a Corpus of them, not lists"
             )
         return Corpus.from_sequences(X, y).described(Recipe(LISTS))
-
-
-def fits_memory(kernel: Kernel, corpus: Corpus) -> bool:
-    """Whether the Gram matrix is small enough to be held in memory."""
-    n_rows = corpus.n_positions if kernel.per_position else len(corpus)
-    return 8 * n_rows**2 <= DENSE_LIMIT_BYTES
-
-
-def temporary_gram(kernel: Kernel, corpus: Corpus, **options: Any) -> StoredGram:
-    """A Gram matrix in a store that is gone with the last who holds it; `options` are those of `build_gram`."""
-    with ExitStack() as folder:
-        path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
-        gram = build_gram(kernel, corpus, path, **options)
-        # A Gaussian-process labeler factors it again when it predicts.
-        weakref.finalize(gram, folder.pop_all().close)
-    return gram

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel, check_kernel
-from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, check_packable, concatenate
+from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, check_packable
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner, is_listed
@@ -106,7 +106,7 @@ class Model:
         is_support[owner[needed]] = True
         counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
         reduced = learner.restricted(np.flatnonzero(is_support[owner]))
-        return cls(reduced, kernel, chosen_structures(prepared, is_support), counted, recipe=recipe)
+        return cls(reduced, kernel, prepared.take(np.flatnonzero(is_support)), counted, recipe=recipe)
 
     # ---- new structures
 
@@ -120,6 +120,11 @@ class Model:
         if self.kernel is None or not IndexedSupport.suits(self.kernel):
             return None
         return IndexedSupport(self.kernel, self.support)
+
+    @cached_property
+    def _distinct_support(self) -> DistinctRows:
+        assert self.kernel is not None
+        return DistinctRows.of(self.kernel, self.support)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the fields; an index is made again where it is needed."""
@@ -178,7 +183,9 @@ class Model:
         for block in range(layout.n_blocks):
             structures = layout.structures(block)
             columns = new.structures(structures.start, structures.stop)
-            yield ComputedGram(self.kernel, self.support, columns, block_rows=block_rows)
+            yield ComputedGram(
+                self.kernel, self.support, columns, block_rows=block_rows, distinct_rows=self._distinct_support
+            )
 
     @property
     def _labeling(self) -> Any:
@@ -256,13 +263,6 @@ class Model:
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
         return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe)
-
-
-def chosen_structures(packed: Packed, is_chosen: NDArray[np.bool_]) -> Packed:
-    """The chosen structures, in order."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_chosen, [False]])))
-    runs = [packed.structures(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
-    return concatenate(runs) if runs else packed.structures(0, 0)
 
 
 def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:

@@ -29,7 +29,6 @@ from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.models.model import chosen_structures
 from gramline.pipeline.models.new_structures import pack_like
 from gramline.pipeline.models.saved import (
     SavedLearner,
@@ -81,7 +80,7 @@ class Ranker:
                 "give the corpus that its Gram matrix was built from"
             )
         needed = learner.support()
-        support, reduced = chosen_structures(packed, needed), learner.restricted(np.flatnonzero(needed))
+        support, reduced = packed.take(np.flatnonzero(needed)), learner.restricted(np.flatnonzero(needed))
         forest = _forest(reduced, support, kernel)
         return cls(reduced, kernel, support, None) if forest is None else cls._with(reduced, kernel, support, forest)
 
@@ -115,7 +114,7 @@ class Ranker:
             wanted, places = np.unique(columns, return_inverse=True)
             is_wanted = np.zeros(len(new), np.bool_)
             is_wanted[wanted] = True
-            changes, magnitudes = self.forest.changes(chosen_structures(new, is_wanted))
+            changes, magnitudes = self.forest.changes(new.take(np.flatnonzero(is_wanted)))
             ballot.add(changes[:, places], magnitudes[:, places], counts)
             votes.extend(ballot.votes)
         return votes
@@ -250,7 +249,7 @@ def forest_speed(ranker: Ranker, learner: RankingPerceptron, candidates: Packed)
     if forest is None or not needed.any():
         return None
     some = candidates.structures(0, min(len(candidates), TIMED))
-    support = chosen_structures(candidates, needed)
+    support = candidates.take(np.flatnonzero(needed))
     by_forest = _seconds(lambda: forest.changes(some))
     by_sum = _seconds(lambda: ranker.kernel.tile(support, some))
     return ForestSpeed(by_forest / len(some), by_sum / len(some))

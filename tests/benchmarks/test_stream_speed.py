@@ -26,7 +26,8 @@ from gramline.learners.operators.layout import DEFAULT_BLOCK_ROWS
 from gramline.pipeline import Corpus, StoredGram, build_gram, connect
 from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.events import BuildFinished, Event, TileDone
-from gramline.pipeline.gram.build import StoreChoices, create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, create_or_open
+from gramline.pipeline.gram.missing import plan_store
 
 KERNEL = SequenceLabeling(c=0.01, observation=Polynomial(degree=2))
 STREAM_SHARE = 0.5  # of a product from a warm memmap of the full matrix

@@ -19,7 +19,7 @@ from gramline.pipeline import Corpus, StoredGram, append_gram, build_gram, verif
 from gramline.pipeline.cli.main import run
 from gramline.pipeline.errors import StoreError, StoreTakenError
 from gramline.pipeline.executors.base import attempt
-from gramline.pipeline.gram.build import plan_store
+from gramline.pipeline.gram.missing import plan_store
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.strays import sweep_segments
 from gramline.pipeline.gram.task import compute_tile

@@ -22,6 +22,7 @@ from gramline.pipeline.choices import (
 )
 from gramline.pipeline.crossval.fold_settings import FoldCount, FoldSettings
 from gramline.pipeline.files import available_cores
+from gramline.pipeline.gram.keep import KeepKind
 from gramline.pipeline.gram.plan import tile_limit
 from gramline.pipeline.settings_file import ByteSize, FilePath, Located
 
@@ -88,6 +89,10 @@ class GramTable:
     dtype: Annotated[Dtype, "of the tiles"] = "float64"
     block_rows: Annotated[Whole | None, "rows of a tile; none: 2048, or the longest structure"] = None
     compression: Annotated[Compression | None, "of the tiles, `none`, `lz4` or `zstd`"] = None
+    keep: Annotated[
+        str | int | None, KeepKind(), "tiles to store: `all`, `none`, or a size; the others are computed when asked for"
+    ] = None
+    tile_cache: Annotated[ByteSize | None, "of tiles that are not stored, in each process, such as `500MB`"] = None
 
 
 @dataclass(frozen=True)

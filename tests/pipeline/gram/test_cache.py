@@ -17,7 +17,8 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.pipeline import Corpus, append_gram
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.executors.base import InlineExecutor
-from gramline.pipeline.gram.build import StoreChoices, compute_missing
+from gramline.pipeline.gram.build import StoreChoices
+from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.cache import GramCache, LeadingGram
 
 OTHER = SequenceLabeling(c=0.3)

@@ -16,7 +16,8 @@ from gramline.kernels.errors import KernelOverflowError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline import Corpus
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.gram.build import StoreChoices, create_or_open, plan_store
+from gramline.pipeline.gram.build import StoreChoices, create_or_open
+from gramline.pipeline.gram.missing import plan_store
 from gramline.pipeline.gram.packed_blocks import PackedBlocks
 from gramline.pipeline.gram.task import Cache, compute_tile
 

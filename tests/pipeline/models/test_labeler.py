@@ -29,7 +29,8 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.models import labeler as labeler_module
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
+from gramline.pipeline.models import training_gram as training_gram_module
 from gramline.pipeline.models.labeler import KernelLabeler
 
 X: list[Any] = [
@@ -83,19 +84,34 @@ def test_a_store_gives_the_same_labeler(tmp_path: Path) -> None:
     assert StoredGram.open(tmp_path / "train.zarr").shape == (14, 14)
 
 
-def test_a_gram_too_large_for_memory_goes_to_a_temporary_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labeler_module, "DENSE_LIMIT_BYTES", 100)
+def test_a_gram_too_large_for_memory_is_never_stored_for_a_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = labeler().fit(X, Y)
+    monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 100)
+    monkeypatch.setattr(training_gram_module, "GramBuild", None)
+    computed = labeler().fit(X, Y)
+    assert (computed.learner_.alpha_ == memory.learner_.alpha_).all()  # type: ignore[attr-defined]
+    assert computed.predict(NEW) == memory.predict(NEW)
+
+
+@pytest.mark.parametrize(("free", "n_stores"), [(1 << 40, 1), (100, 0)])
+def test_other_learners_get_a_temporary_store_where_the_disk_has_room(
+    monkeypatch: pytest.MonkeyPatch, free: int, n_stores: int
+) -> None:
+    monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 100)
+    monkeypatch.setattr(training_gram_module, "free_bytes", lambda _: free)
     built: list[Path] = []
-    build = labeler_module.build_gram
+    build = training_gram_module.GramBuild
 
-    def watched(kernel: Any, corpus: Any, path: Any, **rest: Any) -> StoredGram:
+    def watched(kernel: Any, corpus: Any, path: Any, *rest: Any, **more: Any) -> Any:
         built.append(Path(path))
-        return build(kernel, corpus, path, **rest)
+        return build(kernel, corpus, path, *rest, **more)
 
-    monkeypatch.setattr(labeler_module, "build_gram", watched)
-    assert labeler().fit(X, Y).predict(NEW)[0] == ["D", "N", "V"]
-    assert len(built) == 1
-    assert not built[0].exists()
+    monkeypatch.setattr(training_gram_module, "GramBuild", watched)
+    fitted = KernelLabeler(SequenceLabeling(c=0.7), KernelZScoreLabeler(ridge=0.1)).fit(X, Y)
+    assert fitted.predict(NEW)[0] == ["D", "N", "V"]
+    del fitted
+    assert len(built) == n_stores
+    assert not any(path.exists() for path in built)
 
 
 def test_a_temporary_store_stays_as_long_as_the_labeler_needs_it(
@@ -103,7 +119,7 @@ def test_a_temporary_store_stays_as_long_as_the_labeler_needs_it(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     memory = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
-    monkeypatch.setattr(labeler_module, "DENSE_LIMIT_BYTES", 100)
+    monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 100)
     fitted = KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y)
     assert len(list(tmp_path.glob("gramline-*"))) == 1
     assert_close(np.concatenate(fitted.predict_scores(NEW)), np.concatenate(memory.predict_scores(NEW)))

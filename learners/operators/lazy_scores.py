@@ -1,0 +1,125 @@
+"""Scores S = G W of a dual learner, brought up to date where it looks, when it looks (math 2.2).
+
+A learner visits some rows at a time and changes weights of these rows only. Before a visit its rows receive every
+change that was made since they were last visited: S[I] += G[I, c] d of each visit that changed the rows c by d. Inside
+the visit the learner applies its own changes at once. So every decision sees what the literal loop would see, whatever
+the size of the blocks, and whether tiles are read or computed. Where they are computed, only structures with a change
+are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gramline.learners.arrays import Indices, Matrix, Tile
+from gramline.learners.errors import LearnerError
+from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.row_sources import Packet, RowSource, Rows, source_of
+
+
+class Scores(NamedTuple):
+    """What one problem knows of some rows."""
+
+    sums: Matrix  # (G W)^T, shape (n_columns, n_rows)
+    magnitudes: Matrix  # |G| times the sizes of all changes: what a rounding error is part of, shape (n_rows,)
+
+
+class Change(NamedTuple):
+    """What one visit changed of one problem's weights."""
+
+    rows: Indices  # of the visit, in order, shape (n,)
+    steps: Matrix  # the changes of their weights, shape (n, n_columns)
+    sizes: Matrix  # how large these were, shape (n,)
+
+
+class Visit(NamedTuple):
+    """The rows that a learner looks at, up to date. It changes `scores` and hands the visit back."""
+
+    rows: Rows  # of the source
+    local: Indices  # for each row asked for the row of this visit, shape (n,)
+    tile: Tile  # G between the rows of the visit, shape (n_rows, n_rows), C-contiguous
+    problems: Sequence[int]
+    scores: list[Scores]  # of these problems; copies
+
+
+class LazyScores:
+    """Scores of several problems that share one Gram matrix; each changes weights of its own."""
+
+    def __init__(self, gram: GramOperator, n_columns: Sequence[int]) -> None:
+        """`n_columns` of each problem: its labels, or 1."""
+        self._source: RowSource = source_of(gram)
+        n_rows = self._source.n_rows
+        self._scores = [Scores(np.zeros((n, n_rows)), np.zeros(n_rows)) for n in n_columns]
+        self._packets: list[Packet] = []  # changes that some row has not received, oldest first
+        self._clock = 0
+
+    def enter(self, rows: Rows, problems: Sequence[int] | None = None) -> Visit:
+        """Bring some rows of the Gram up to date, for all problems or for those that still train."""
+        here, local = self._source.visit(rows)
+        for packet, target, values in self._source.pending(here, self._packets):
+            self._add(packet, target, values)
+        chosen = range(len(self._scores)) if problems is None else problems
+        scores = [
+            Scores(np.ascontiguousarray(self._scores[problem].sums[:, here]), self._scores[problem].magnitudes[here])
+            for problem in chosen
+        ]
+        return Visit(here, local, self._source.square(here), chosen, scores)
+
+    def leave(self, visit: Visit, changes: Sequence[Change | None]) -> None:
+        """Take the scores of a visit, and keep what it changed of each of its problems for all other rows."""
+        for problem, scores in zip(visit.problems, visit.scores, strict=True):
+            self._scores[problem].sums[:, visit.rows] = scores.sums
+            self._scores[problem].magnitudes[visit.rows] = scores.magnitudes
+        self._clock += 1
+        self._source.mark(visit.rows, self._clock)
+        made = {problem: change for problem, change in zip(visit.problems, changes, strict=True) if change is not None}
+        if made:
+            self._packets += self._made(visit.rows, made)
+        oldest = self._source.oldest()
+        self._packets = [packet for packet in self._packets if packet.stamp > oldest]
+
+    def check(self) -> None:
+        """Refuse scores beyond the range of float64."""
+        for scores in self._scores:
+            is_finite = np.isfinite(scores.magnitudes)
+            if not is_finite.all():
+                row = self._source.gram_row(int(np.flatnonzero(~is_finite)[0]))
+                raise LearnerError(f"the scores of row {row} leave the range of float64; lower c of the kernel")
+
+    def _made(self, here: Rows, changes: dict[int, Change]) -> Iterator[Packet]:
+        """The changes of all problems, one below the other: one matrix product per tile brings them all."""
+        every = [change.rows for change in changes.values()]
+        rows = every[0] if len(every) == 1 else np.unique(np.concatenate(every))
+        touched = {problem: np.flatnonzero(change.steps.any(axis=0)) for problem, change in changes.items()}
+        steps = np.zeros((sum(map(len, touched.values())), len(rows)))
+        sizes = np.zeros((len(changes), len(rows)))
+        end = 0
+        for number, (problem, change) in enumerate(changes.items()):
+            place = np.searchsorted(rows, change.rows)
+            columns = touched[problem]
+            steps[end : end + len(columns), place] = change.steps[:, columns].T
+            sizes[number, place] = change.sizes
+            end += len(columns)
+        changed = np.arange(here.start, here.stop)[rows] if isinstance(here, slice) else here[rows]
+        for part in self._source.parts(changed):
+            packed = self._source.packed(changed[part])
+            yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, packed)
+
+    def _add(self, packet: Packet, target: Rows, values: Tile) -> None:
+        """S[target] += d^T G[c, target] for the changed rows c of a packet; `values` are G[c, target]."""
+        wide = np.ascontiguousarray(values, np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of a round, with the row
+            sums = packet.steps @ wide
+            magnitudes = packet.sizes @ np.abs(wide)
+            end = 0
+            for number, (problem, columns) in enumerate(packet.touched.items()):
+                scores = self._scores[problem]
+                if isinstance(target, slice):
+                    scores.sums[columns, target] += sums[end : end + len(columns)]
+                else:
+                    scores.sums[np.ix_(columns, target)] += sums[end : end + len(columns)]
+                scores.magnitudes[target] += magnitudes[number]
+                end += len(columns)

@@ -1,0 +1,164 @@
+"""Whole corpora without a stored matrix: exact training on all of CoNLL-2002 Spanish and of CoNLL-2000 chunking.
+
+Every method runs in a process of its own, so that its processor time and its memory are its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gramline.kernels.base import Kernel
+from gramline.kernels.observations.features import Linear, Polynomial
+from gramline.kernels.positions import PositionKernel
+from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.learners.estimator import Learner
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.metrics import evaluate
+from gramline.learners.operators.computed import ComputedGram
+from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.readers.conll import read_conll
+from gramline.pipeline.crossval.crf import has_crf, missing_crf, named_features, named_labels, trained_tagger
+from gramline.pipeline.experiments.base import ResultTable, Row, Run
+from gramline.pipeline.models.model import Model
+
+WINDOW = 1  # neighbours whose features count as well
+QUICK = 60  # sentences
+CRF = "CRF, python-crfsuite"
+
+
+@dataclass(frozen=True)
+class FullSet:
+    """A corpus with the parts it is tested on."""
+
+    title: str
+    train: str
+    tests: Mapping[str, str]
+
+    def read(self, run: Run) -> dict[str, Corpus]:
+        """Training and test parts by name, described by their spelling."""
+        read = partial(read_conll, features="spelling", window=WINDOW)
+        return {name: run.part(read(run.file(path)), QUICK) for name, path in {"train": self.train, **self.tests}.items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one method gave, and what it took."""
+
+    errors: dict[str, tuple[float, float]]  # by test part: per cent of tokens wrong, entity or chunk F1
+    training_seconds: float  # of the processor
+    prediction_seconds: float
+    peak_bytes: int
+    values: float | None  # kernel values of the training, in N^2
+    n_support: int | None
+
+
+SETS = (
+    FullSet(
+        "CoNLL-2002 Spanish",
+        "conll2002_es/esp.train.gz",
+        {"testa": "conll2002_es/esp.testa.gz", "testb": "conll2002_es/esp.testb.gz"},
+    ),
+    FullSet("CoNLL-2000 chunking", "conll2000/train.txt.gz", {"test": "conll2000/test.txt.gz"}),
+)
+SQUARED = Polynomial(2, normalized=True)
+METHODS: dict[str, Callable[[], tuple[Kernel, Learner]]] = {
+    "labeling perceptron, sequence kernel": lambda: (
+        SequenceLabeling(c=2.0, observation=SQUARED),
+        LabelingPerceptron(3, constraints="iob2"),
+    ),
+    "dual hidden Markov perceptron, position kernel": lambda: (
+        PositionKernel(SQUARED),
+        HiddenMarkovPerceptron(10, dual=True, constraints="iob2"),
+    ),
+    "dual hidden Markov perceptron, sequence kernel": lambda: (
+        SequenceLabeling(reach=0.1, observation=SQUARED),
+        HiddenMarkovPerceptron(5, dual=True, constraints="iob2"),
+    ),
+    "kernel Z-score, position kernel": lambda: (
+        PositionKernel(Linear(normalized=True)),
+        KernelZScoreLabeler(ridge=0.1, tolerance=0.03, constraints="iob2"),
+    ),
+}
+
+
+def full_corpora(run: Run) -> Sequence[ResultTable]:
+    """One table per corpus: error, F1, processor time and memory of every method."""
+    return [_table(run, one) for one in SETS]
+
+
+def _table(run: Run, data: FullSet) -> ResultTable:
+    rows: list[Row] = []
+    with TemporaryDirectory(dir=run.scratch or None, prefix="gramline-") as folder:
+        parts = data.read(run)
+        for name, corpus in parts.items():
+            corpus.save(Path(folder) / f"{name}.parquet")
+        train = parts["train"]
+        shape = f"{len(train):,} sentences, {train.n_positions:,} tokens"
+        del parts
+        for method in (*METHODS, *((CRF,) if has_crf() else ())):
+            run.say(f"{data.title}: {method}")
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                measured = pool.submit(measure, method, folder, tuple(data.tests)).result()
+            rows.append(_row(method, measured))
+    scores = [f"{part} {what}" for part in data.tests for what in ("error", "F1")]
+    return ResultTable(
+        f"{data.title}: {shape}, no stored matrix",
+        ("method", *scores, "training, s", "labeling, s", "memory, MB", "values, N^2", "support"),
+        tuple(rows),
+        (
+            "error: per cent of tokens; F1 of entities or chunks; s: processor seconds of one process; memory: the "
+            "largest resident size of that process, with Python and the corpora",
+            f"features: spelling of the word, its parts of speech where the file has them, and of {WINDOW} neighbour on "
+            "each side; the CRF has the same, at the defaults of python-crfsuite",
+            "values: kernel values that training computed, as a multiple of N^2; a stored matrix has N^2 / 2",
+            *missing_crf(),
+        ),
+    )
+
+
+def _row(method: str, measured: Measured) -> Row:
+    scores = [score for part in measured.errors.values() for score in part]
+    times = (measured.training_seconds, measured.prediction_seconds)
+    return (method, *scores, *times, round(measured.peak_bytes / 1e6), measured.values, measured.n_support)
+
+
+def measure(method: str, folder: str, tests: Sequence[str]) -> Measured:
+    """Train and test in this process; `folder` has the parts."""
+    train, *parts = (Corpus.load(f"{folder}/{name}.parquet") for name in ("train", *tests))
+    values = n_support = None
+    begin = time.process_time()
+    with one_blas_thread():
+        if method == CRF:
+            packed = train.packed()
+            with trained_tagger(named_features(packed), named_labels(packed)) as tagger:
+                trained = time.process_time()
+                predicted = [[tagger.tag(one) for one in named_features(part.packed(like=packed))] for part in parts]
+        else:
+            model, values = _trained(*METHODS[method](), train)
+            trained, n_support = time.process_time(), model.support.n_positions
+            predicted = [model.predict(part) for part in parts]
+    ended = time.process_time()
+    errors = {}
+    for name, part, answer in zip(tests, parts, predicted, strict=True):
+        score = evaluate(part.labels, answer)
+        errors[name] = (100 * (1 - score.accuracy), 100 * score.spans.f1)
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Measured(errors, trained - begin, ended - trained, peak, values, n_support)
+
+
+def _trained(kernel: Kernel, learner: Any, train: Corpus) -> tuple[Model, float]:
+    gram = ComputedGram(kernel, kernel.prepare(train.packed()), dtype="float32")
+    learner.fit(gram, train.labels)
+    return Model.of(learner, train, kernel), gram.values_computed / gram.shape[0] ** 2

@@ -1,0 +1,94 @@
+"""The Gram matrix that a labeler trains on when nobody asks for a store: in memory, computed as needed, or on disk."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any
+
+
+from gramline.kernels.base import Kernel
+from gramline.learners.estimator import Learner
+from gramline.learners.operators.computed import ComputedGram
+from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.operator import GramOperator
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.events import Listener, Message, silent
+from gramline.pipeline.executors.choice import choose_executor
+from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.reuse import best_loan, stores_beside
+from gramline.pipeline.gram.room import free_bytes
+from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.stored import StoredGram
+
+DENSE_LIMIT_BYTES = 1 << 30  # a Gram matrix up to this size is held in memory
+SPARE_DISK = 0.5  # of the free disk that a temporary store may take
+
+
+def fits_memory(kernel: Kernel, corpus: Corpus) -> bool:
+    """Whether the Gram matrix is small enough to be held in memory."""
+    return 8 * _n_rows(kernel, corpus) ** 2 <= DENSE_LIMIT_BYTES
+
+
+def training_gram(
+    kernel: Kernel,
+    corpus: Corpus,
+    learner: Learner,
+    *,
+    beside: str | None = None,
+    progress: Listener = silent,
+    **options: Any,
+) -> GramOperator:
+    """What `learner` trains on: a matrix in memory where it fits, else values computed when it asks for them.
+
+    A learner that factors the matrix, or reads it more often than storing it takes, gets a store that is gone with the
+    last who holds it; `options` are those of `build_gram`. Stores in the folder of the path `beside` that have this
+    matrix, or most of it, are used.
+    """
+    if fits_memory(kernel, corpus):
+        return DenseGram.of(kernel, corpus, block_rows=options.get("block_rows"))
+    loan = None if beside is None else best_loan(GramBuild(kernel, corpus, None), stores_beside(beside))
+    if loan is not None:
+        stored = StoredGram(loan.lender)
+        if stored.status().is_complete and stored.store.spec == GramSpec.of(kernel, corpus.packed(), None, stored.dtype.name):
+            progress(Message(f"reading the tiles of {stored.path}"))
+            return stored
+    has_room = _has_room(kernel, corpus)
+    if learner.factors_by_tiles or (has_room and (not learner.is_lazy or loan is not None)):
+        lenders = () if loan is None else (loan.lender,)
+        return temporary_gram(kernel, corpus, lenders=lenders, progress=progress, **options)
+    progress(Message("no tile is stored: kernel values are computed when they are needed"))
+    return ComputedGram(kernel, kernel.prepare(corpus.packed()), block_rows=options.get("block_rows"))
+
+
+def temporary_gram(
+    kernel: Kernel,
+    corpus: Corpus,
+    *,
+    lenders: Sequence[TileStore] = (),
+    client: Any = None,
+    block_rows: int | None = None,
+    progress: Listener = silent,
+) -> StoredGram:
+    """A Gram matrix in a store that is gone with the last who holds it."""
+    with ExitStack() as folder:
+        path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
+        build = GramBuild(kernel, corpus, path, StoreChoices(block_rows=block_rows), lenders=lenders)
+        gram = build.run(choose_executor(client, None), progress=progress)
+        # A Gaussian-process labeler factors it again when it predicts.
+        weakref.finalize(gram, folder.pop_all().close)
+    return gram
+
+
+def _n_rows(kernel: Kernel, corpus: Corpus) -> int:
+    return corpus.n_positions if kernel.per_position else len(corpus)
+
+
+def _has_room(kernel: Kernel, corpus: Corpus) -> bool:
+    """Whether half of the matrix, its upper triangle, takes a modest part of the free disk."""
+    free = free_bytes(gettempdir())
+    return free is None or 4 * _n_rows(kernel, corpus) ** 2 <= SPARE_DISK * free
