@@ -49,7 +49,12 @@ class PositionKernel(PositionLabeling):
     def units(self, packed: Packed) -> Packed:
         """Every position by itself; what is known of its label beforehand takes no part in its rows."""
         return PackedSequences(
-            np.arange(packed.n_positions + 1), packed.symbols, packed.features, packed.labels, packed.vocabulary, packed.codes
+            np.arange(packed.n_positions + 1),
+            packed.symbols,
+            packed.features,
+            packed.labels,
+            packed.vocabulary,
+            packed.codes,
         )
 
     def recursion(self, rows: Packed, cols: Packed) -> NoNeighbours:  # noqa: ARG002

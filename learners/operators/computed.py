@@ -87,7 +87,7 @@ class ComputedGram:
             raise LearnerError(
                 f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {len(inner.row_of)}"
             )
-        thin = W.reshape(len(W), -1)
+        thin = W if W.ndim == 2 else W[:, None]
         weights = np.zeros((inner.n_rows, thin.shape[1]))
         np.add.at(weights, inner.row_of, thin)
         product = np.zeros((outer.n_rows, thin.shape[1]))
@@ -97,7 +97,7 @@ class ComputedGram:
                 self._multiply_symmetric(inner, weights, product)
             else:
                 self._multiply(inner, used, outer, weights, product)
-        return product[outer.row_of].reshape(-1, *W.shape[1:])
+        return product[outer.row_of].reshape(len(outer.row_of), *W.shape[1:])
 
     def _multiply(
         self, inner: DistinctRows, used: Indices, outer: DistinctRows, weights: Matrix, product: Matrix

@@ -17,7 +17,7 @@ import numpy as np
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.operators.row_sources import Packet, RowSource, Rows, source_of
+from gramline.learners.operators.row_sources import Packet, Rows, RowSource, source_of
 
 
 class Scores(NamedTuple):

@@ -35,11 +35,12 @@ class RoundState:
             prior=np.zeros((n_rows, 0)) if gram.row_prior is None else np.ascontiguousarray(gram.row_prior),
             label_kernel=np.zeros((0, 0)) if gram.label_kernel is None else np.ascontiguousarray(gram.label_kernel),
         )
-        return cls(given, *(np.zeros((n_rows, n_labels), np.int64) for _ in range(2)))
+        alpha, lag = np.zeros((2, n_rows, n_labels), np.int64)
+        return cls(given, alpha, lag)
 
     @property
     def n_labels(self) -> int:
-        return self.alpha.shape[1]
+        return len(self.alpha[0])
 
     @property
     def n_visits(self) -> int:

@@ -78,6 +78,7 @@ Example:
 @table_option("cache.path", "--cache", metavar="FOLDER", help="Folder of Gram matrices [default: gramline-cache].")
 @click.option("--corpus", metavar="CORPUS", help="The corpus of a Gram store, for its words and groups.")
 @table_option("gram.block_rows", "--block-rows", help="Rows of a tile of new Gram matrices.")
+@table_option("gram.keep", "--keep", help="Tiles of new Gram matrices to store: all, none, or a size.")
 @click.option("--plan", "plan_only", is_flag=True, help="Only show what would be built and trained.")
 @cluster_options
 @json_option

@@ -22,14 +22,14 @@ from gramline.pipeline.crossval.source import JobSource
 from gramline.pipeline.crossval.summary import n_duplicates
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_writable_folder
-from gramline.pipeline.gram.reuse import CACHE_FOLDER
 from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.gram.keep import wanted_keep
 from gramline.pipeline.gram.kernel_choice import KernelChoice
 from gramline.pipeline.gram.notes import kernel_notes
+from gramline.pipeline.gram.reuse import CACHE_FOLDER
 from gramline.pipeline.gram.spec import DEFAULT_KERNELS
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.training import DEFAULT_LEARNER
-
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ def prepare(
         stores=stores,
         block_rows=file.gram.block_rows,
         compression=file.gram.compression,
+        keep=wanted_keep(file.gram.keep, file.gram.tile_cache),
         limit_bytes=file.cluster.limit_bytes,
         files=file.files,
         description={"job_file": Path(path).read_text("utf-8") if is_file else None},

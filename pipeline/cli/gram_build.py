@@ -14,7 +14,6 @@ from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
 from gramline.pipeline.cli.job_file.options import job_option, table_option, together
 from gramline.pipeline.cli.terminal.output import (
     json_option,
-    say_json,
     say_next,
     say_notes,
     short_path,
@@ -28,6 +27,7 @@ from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, remove_on_overflow
 from gramline.pipeline.gram.keep import wanted_keep
 from gramline.pipeline.gram.notes import kernel_notes
+from gramline.pipeline.gram.reuse import stores_beside
 from gramline.pipeline.gram.stored import StoredGram
 
 store_options = together(
@@ -132,7 +132,8 @@ def planned_build(job: JobFile, rows: Corpus, other: str | None) -> GramBuild:
     say_notes([*choice.notes, *kernel_notes(kernel, rows)])
     keep = wanted_keep(job.gram.keep, job.gram.tile_cache)
     choices = StoreChoices(job.gram.dtype, job.gram.block_rows, job.gram.compression, keep)
-    todo = GramBuild(kernel, rows, job.gram.path, choices, other=cols)
+    lenders = () if job.gram.path is None else stores_beside(job.gram.path)
+    todo = GramBuild(kernel, rows, job.gram.path, choices, other=cols, lenders=lenders)
     if job.cluster.limit_bytes is not None:
         todo.plan.check_memory(job.cluster.limit_bytes)
     return todo

@@ -13,7 +13,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.kinds import GramLearner
 from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
 from gramline.pipeline.cli.gram_build import planned_build, row_corpus, store_options
-from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job
+from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import job_option, table_option
 from gramline.pipeline.cli.terminal.notation import parse_record
@@ -28,7 +28,6 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
     size,
 )
-from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.files import available_cores

@@ -85,7 +85,7 @@ def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds:
 
 def _build(job: Job, data: JobData, settings: JobSettings, number: int) -> GramBuild:
     assert data.corpus is not None
-    choices = StoreChoices(job.dtype, settings.block_rows, settings.compression)
+    choices = StoreChoices(job.dtype, settings.block_rows, settings.compression, settings.keep)
     return GramBuild(job.kernels[number], data.corpus, None, choices)
 
 

@@ -36,9 +36,10 @@ from gramline.pipeline.events import (
 )
 from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
-from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.cholesky import plan_factor
+from gramline.pipeline.gram.keep import Keep
+from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import megabytes
 from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.gram.stored import StoredGram, report_reads
@@ -58,6 +59,7 @@ class JobSettings:
     stores: dict[int, str] = field(default_factory=dict)  # Gram stores that are there already, by kernel number
     block_rows: int | None = None
     compression: str | None = None
+    keep: Keep | None = None  # tiles of new Gram matrices to store
     limit_bytes: int | None = None  # memory of one worker thread
     files: dict[str, str] = field(default_factory=dict)  # where lists of kernels came from, see `setting_names`
     description: dict[str, Any] = field(default_factory=dict)  # what run.json says besides the job
@@ -141,7 +143,7 @@ def _gram(running: Running, number: int, problems: Sequence[Problem]) -> Iterato
     kernel, corpus = job.kernels[number], data.corpus
     if counts_labels(kernel):
         corpus = corpus.with_labels(hide(data.labels, running.folds.hidden(problems[0].fold)))
-    choices = StoreChoices(job.dtype, settings.block_rows, settings.compression)
+    choices = StoreChoices(job.dtype, settings.block_rows, settings.compression, settings.keep)
     with settings.cache.using(kernel, corpus.packed(), choices, made_from=data.source) as gram:
         _complete(running, gram, Path(gram.path).parent)
         yield gram

@@ -94,12 +94,10 @@ def computing(gram: GramOperator) -> Computing | None:
 
 
 def columns_of(gram: GramOperator, structures: Held) -> GramOperator:
-    """The Gram between all rows and the positions of some structures: in memory, or computed where tiles are not kept."""
+    """The Gram between all rows and the positions of some structures: in memory, or computed if tiles are not kept."""
     if (how := computing(gram)) is not None:
         block_rows = gram.layout.rows.block_rows
-        return ComputedGram(
-            how.kernel, how.packed, how.packed.take(structures), block_rows=block_rows, dtype=how.dtype
-        )
+        return ComputedGram(how.kernel, how.packed, how.packed.take(structures), block_rows=block_rows, dtype=how.dtype)
     layout: BlockLayout = gram.layout.rows
     rows = indices_of_ranges(layout.structure_starts[structures], layout.lengths[structures])
     every = np.arange(gram.shape[0])

@@ -65,7 +65,7 @@ EXPERIMENTS = {
         ),
         Experiment(
             "full-corpora",
-            "All of CoNLL-2002 Spanish and CoNLL-2000 chunking without a stored matrix, beside a CRF on the same features",
+            "All of CoNLL-2002 Spanish and CoNLL-2000 chunking without a stored matrix, beside a CRF",
             "gramline.pipeline.experiments.full_corpora:full_corpora",
             ("conll2002_es/esp.train.gz", "conll2000/train.txt.gz"),
         ),

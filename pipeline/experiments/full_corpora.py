@@ -6,7 +6,6 @@ Every method runs in a process of its own, so that its processor time and its me
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -49,7 +48,9 @@ class FullSet:
     def read(self, run: Run) -> dict[str, Corpus]:
         """Training and test parts by name, described by their spelling."""
         read = partial(read_conll, features="spelling", window=WINDOW)
-        return {name: run.part(read(run.file(path)), QUICK) for name, path in {"train": self.train, **self.tests}.items()}
+        return {
+            name: run.part(read(run.file(path)), QUICK) for name, path in {"train": self.train, **self.tests}.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,8 @@ def _table(run: Run, data: FullSet) -> ResultTable:
         (
             "error: per cent of tokens; F1 of entities or chunks; s: processor seconds of one process; memory: the "
             "largest resident size of that process, with Python and the corpora",
-            f"features: spelling of the word, its parts of speech where the file has them, and of {WINDOW} neighbour on "
-            "each side; the CRF has the same, at the defaults of python-crfsuite",
+            f"features: spelling of the word, its part of speech if the file has it, and of {WINDOW} neighbour at each "
+            "side; the CRF has the same, at the defaults of python-crfsuite",
             "values: kernel values that training computed, as a multiple of N^2; a stored matrix has N^2 / 2",
             *missing_crf(),
         ),
@@ -154,6 +155,8 @@ def measure(method: str, folder: str, tests: Sequence[str]) -> Measured:
     for name, part, answer in zip(tests, parts, predicted, strict=True):
         score = evaluate(part.labels, answer)
         errors[name] = (100 * (1 - score.accuracy), 100 * score.spans.f1)
+    import resource  # not on Windows, where this experiment does not run
+
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Measured(errors, trained - begin, ended - trained, peak, values, n_support)
 

@@ -1,4 +1,4 @@
-"""Things that a process asks for again and again, kept up to a limit: open stores, blocks of corpora, blocks of factors."""
+"""Things that a process asks for again and again, kept up to a limit: stores, and blocks of corpora and factors."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ from gramline.pipeline.gram.keep import EVERYTHING, Keep, wanted_keep
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.notes import warn_about_kernel
 from gramline.pipeline.gram.plan import Plan, plan_gram
-from gramline.pipeline.gram.reuse import Loan, best_loan, link_leading_tiles, stores_beside
+from gramline.pipeline.gram.reuse import Loan, best_loan, link_leading_tiles
 from gramline.pipeline.gram.room import NO_PLACE, Room, require_room
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, absolute
@@ -132,9 +132,9 @@ class GramBuild:
         choices: StoreChoices = DEFAULT,
         *,
         other: Packable | Packed | None = None,
-        lenders: Sequence[TileStore] = (),
+        lenders: Iterable[TileStore] = (),
     ) -> None:
-        """`lenders` are stores that may have some of the tiles, besides those in the folder of `path`."""
+        """`lenders` are stores that may have some of the tiles: those of a corpus that this one began as."""
         check_kernel(kernel)
         self._lenders = lenders
         self.kernel, self.dtype = kernel, choices.dtype
@@ -179,11 +179,10 @@ class GramBuild:
                 np.array([packed_bytes(self.read_block(block, of_columns=side)) for block in range(layout.n_blocks)])
                 for side, layout in ((False, self.layout.rows), (True, self.layout.cols))
             ]
-            beside = () if self._url is None else stores_beside(self._url)
-            self._loan = best_loan(self, [*self._lenders, *beside])
+            self._loan = best_loan(self, self._lenders)
             lent = () if self._loan is None else self._loan.tiles
             self._plan = plan_gram(self.layout, lent, np.dtype(self.dtype).itemsize, (sizes[0], sizes[1]), self.keep)
-            self.keep.check(self.layout, self._plan.tile_bytes)
+            self.keep.check(self._plan.tile_bytes)
         return self._plan
 
     @property
@@ -232,7 +231,7 @@ class GramBuild:
             return self._store
         if self._url is None:
             raise InputError("a build without a path is only planned", advice="give the path of the store")
-        plan, compression = self.plan, self._choices.compression or "none"
+        plan, compression = self._plan, self._choices.compression or "none"
         corpora = (self._rows, self._cols)
         is_own = TileStore.write(self._url, self.spec, corpora, self.layout, compression, self._recipe, self.keep)
         store = self._open(self._url)

@@ -80,7 +80,7 @@ class Keep:
         """Whether stored tile (i, j), i <= j where the matrix is symmetric, is kept."""
         return self.n_bytes is None or rank(layout, i, j) < self.n_bytes // tile_bytes
 
-    def check(self, layout: GramLayout, tile_bytes: int) -> None:
+    def check(self, tile_bytes: int) -> None:
         """Refuse a size in which no tile has room."""
         if self.n_bytes and self.n_bytes < tile_bytes:
             raise InputError(

@@ -126,9 +126,7 @@ def plan_gram(
     # Tiles of about the same size stay in row order, so that workers find their blocks in the cache.
     tasks.sort(key=lambda task: -(SIZE_CLASSES * task.cells // largest))
     n_kept = keep.n_tiles(layout, tile_bytes)
-    return Plan(
-        tuple(tasks), n_kept, n_kept - len(tasks), tile_bytes, layout.n_tiles - n_kept, left_out_bytes
-    )
+    return Plan(tuple(tasks), n_kept, n_kept - len(tasks), tile_bytes, layout.n_tiles - n_kept, left_out_bytes)
 
 
 def tile_limit(memory_limit: int, threads: int) -> int:

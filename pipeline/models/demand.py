@@ -66,7 +66,14 @@ def measure_demand(learner: Learner, kernel: Kernel, corpus: Corpus) -> Demand:
     packed = kernel.prepare(part.packed())
     longest = int(kernel.row_lengths(packed).max())
     block_rows = max(longest, part.n_positions // SAMPLE_BLOCKS)
-    tiles = _CountingGram.of(kernel, packed, block_rows=block_rows)
+    tiles = _CountingGram(
+        kernel.tile(packed, packed),
+        kernel.row_lengths(packed),
+        label_names=packed.vocabulary.labels or None,
+        row_prior=packed.prior,
+        label_kernel=kernel.label_matrix(),
+        block_rows=block_rows,
+    )
     computed = ComputedGram(kernel, packed, block_rows=block_rows)
     trained: Any = learner.fresh()
     trained.fit(tiles, part.labels)  # compiled code is loaded now

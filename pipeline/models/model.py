@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels.base import Kernel, check_kernel
+from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, check_packable
 from gramline.learners.arrays import Matrix
 from gramline.learners.errors import LearnerError

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
-
 from gramline.kernels.base import Kernel
 from gramline.learners.estimator import Learner
 from gramline.learners.operators.computed import ComputedGram
@@ -54,7 +53,9 @@ def training_gram(
     loan = None if beside is None else best_loan(GramBuild(kernel, corpus, None), stores_beside(beside))
     if loan is not None:
         stored = StoredGram(loan.lender)
-        if stored.status().is_complete and stored.store.spec == GramSpec.of(kernel, corpus.packed(), None, stored.dtype.name):
+        if stored.status().is_complete and stored.store.spec == GramSpec.of(
+            kernel, corpus.packed(), None, stored.dtype.name
+        ):
             progress(Message(f"reading the tiles of {stored.path}"))
             return stored
     has_room = _has_room(kernel, corpus)

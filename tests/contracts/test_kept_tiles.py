@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tolerances import assert_close
 
 from gramline.kernels import (
     Identity,
-    PositionKernel,
     Polynomial,
+    PositionKernel,
     SequenceLabeling,
     SubsetTree,
     TreeLabeling,
@@ -30,12 +29,17 @@ from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
 
-BLOCK_ROWS = 48
+BLOCK_ROWS = 128
 TILE = BLOCK_ROWS**2  # values
-SENTENCES = generate_saleslog(40, seed=5)
-TREES = generate_saleslog(30, kind="trees", seed=6)
+SENTENCES = generate_saleslog(24, seed=5)
+TREES = generate_saleslog(20, kind="trees", seed=6)
 PARSES = Corpus.from_parses(
-    [f"(S ({a} {w}) ({b} {v}))" for w in "xyz" for v in "xy" for a, b in (("A", "B"), ("B", "A"), ("A", "A"), ("A", "B"))]
+    [
+        f"(S ({a} {w}) ({b} {v}))"
+        for w in "xyz"
+        for v in "xy"
+        for a, b in (("A", "B"), ("B", "A"), ("A", "A"), ("A", "B"))
+    ]
 )
 GROUPS = [4] * 6
 POLICIES: dict[str, dict[str, Any]] = {
@@ -44,11 +48,11 @@ POLICIES: dict[str, dict[str, Any]] = {
     "cache": {"keep": "none", "tile_cache": 3},
 }
 KERNELS: dict[str, Any] = {
-    "words": SequenceLabeling(c=0.7),
-    "features": SequenceLabeling(c=0.6, gap=0.3, observation=Polynomial(2, normalized=True)),
+    "words": SequenceLabeling(reach=1.0),
+    "features": SequenceLabeling(reach=0.5, gap=0.3, observation=Polynomial(2, normalized=True)),
     "position": PositionKernel(Polynomial(2, normalized=True)),
     "letters": PositionKernel(Identity()),
-    "trees": TreeLabeling(c=0.5),
+    "trees": TreeLabeling(reach=0.1),
 }
 LEARNERS: list[Any] = [
     LabelingPerceptron(rounds=4),
@@ -65,10 +69,14 @@ learners = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 
 def corpus_of(kernel: str) -> Corpus:
     corpus = TREES if kernel == "trees" else SENTENCES
-    return corpus.with_features("spelling") if kernel in ("features", "position") and not corpus.has_features else corpus
+    return (
+        corpus.with_features("spelling") if kernel in ("features", "position") and not corpus.has_features else corpus
+    )
 
 
-def made(kernel: Any, corpus: Corpus, path: Path, policy: str | None, dtype: str = "float64", **more: Any) -> StoredGram:
+def made(
+    kernel: Any, corpus: Corpus, path: Path, policy: str | None, dtype: str = "float64", **more: Any
+) -> StoredGram:
     size = TILE * np.dtype(dtype).itemsize
     choices = {} if policy is None else {k: v * size if isinstance(v, int) else v for k, v in POLICIES[policy].items()}
     return build_gram(kernel, corpus, path, block_rows=BLOCK_ROWS, dtype=dtype, **choices, **more)
@@ -76,6 +84,16 @@ def made(kernel: Any, corpus: Corpus, path: Path, policy: str | None, dtype: str
 
 def weights(learner: Any) -> dict[str, Any]:
     return {name: np.asarray(value) for name, value in learner.fitted().items() if name in learner.row_arrays}
+
+
+def assert_same_weights(one: Any, other: Any) -> None:
+    """Of perceptrons all, of iterative solvers to the tolerance they stop at."""
+    found = weights(other)
+    for name, value in weights(one).items():
+        if type(one).is_lazy:
+            assert np.array_equal(found[name], value), name
+        else:
+            np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-4 * np.abs(value).max(), err_msg=name)
 
 
 @policies
@@ -101,8 +119,7 @@ def test_learners_see_the_same(kernel: str, learner: Any, policy: str, tmp_path:
     whole = made(KERNELS[kernel], corpus, tmp_path / "all.zarr", None)
     sparse = made(KERNELS[kernel], corpus, tmp_path / "some.zarr", policy)
     one, other = learner.fresh().fit(whole, corpus.labels), learner.fresh().fit(sparse, corpus.labels)
-    for name, value in weights(one).items():
-        assert_close(weights(other)[name], value)
+    assert_same_weights(one, other)
     assert one.predict(whole) == other.predict(sparse)
 
 
@@ -114,8 +131,7 @@ def test_workers_see_the_same(learner: Any, policy: str, dask_client: Any, tmp_p
     sparse = made(KERNELS["features"], corpus, tmp_path / "some.zarr", policy, client=dask_client)
     sparse.executor = DaskExecutor(dask_client)
     one, other = learner.fresh().fit(whole, corpus.labels), learner.fresh().fit(sparse, corpus.labels)
-    for name, value in weights(one).items():
-        assert_close(weights(other)[name], value)
+    assert_same_weights(one, other)
     assert one.predict(whole) == other.predict(sparse)
 
 
@@ -127,8 +143,7 @@ def test_a_gram_that_is_never_stored_trains_the_same(kernel: str, learner: Any) 
     dense = DenseGram.of(KERNELS[kernel], corpus)
     computed = ComputedGram(KERNELS[kernel], KERNELS[kernel].prepare(corpus.packed()), block_rows=BLOCK_ROWS)
     one, other = learner.fresh().fit(dense, corpus.labels), learner.fresh().fit(computed, corpus.labels)
-    for name, value in weights(one).items():
-        assert_close(weights(other)[name], value)
+    assert_same_weights(one, other)
     assert one.predict(dense) == other.predict(computed)
 
 

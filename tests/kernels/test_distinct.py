@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gramline.kernels import DagLabeling, PositionKernel, Polynomial, SequenceLabeling, SubsetTree, TreeLabeling
+from gramline.kernels import DagLabeling, Polynomial, PositionKernel, SequenceLabeling, SubsetTree, TreeLabeling
 from gramline.kernels.distinct import DistinctRows, first_equals
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.priors import TabulatedPrior

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gramline.kernels import PositionKernel, Polynomial, SequenceLabeling
+from gramline.kernels import Polynomial, PositionKernel, SequenceLabeling
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.lazy_scores import Change, LazyScores
@@ -61,7 +61,9 @@ def test_every_visit_sees_all_changes_so_far(kernel: str, which: str, block_rows
             changes: list[Change | None] = []
             for problem, own in zip(chosen, visit.scores, strict=True):
                 np.testing.assert_allclose(own.sums[:, visit.local].T, (whole @ weights[problem])[positions], atol=1e-9)
-                np.testing.assert_allclose(own.magnitudes[visit.local], (abs(whole) @ sizes[problem])[positions], atol=1e-9)
+                np.testing.assert_allclose(
+                    own.magnitudes[visit.local], (abs(whole) @ sizes[problem])[positions], atol=1e-9
+                )
                 wrong = np.flatnonzero(draw.random(positions.stop - positions.start) < 0.3)
                 if not len(wrong):
                     changes.append(None)

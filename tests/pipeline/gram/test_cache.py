@@ -18,8 +18,8 @@ from gramline.pipeline import Corpus, append_gram
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.build import StoreChoices
-from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.cache import GramCache, LeadingGram
+from gramline.pipeline.gram.missing import compute_missing
 
 OTHER = SequenceLabeling(c=0.3)
 

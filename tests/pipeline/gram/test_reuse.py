@@ -19,8 +19,8 @@ from gramline.kernels.base import Kernel
 from gramline.pipeline import Corpus, append_gram, build_gram
 from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.build import GramBuild, StoreChoices, create_or_open
-from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.reuse import link_leading_tiles, shared_blocks
 from gramline.pipeline.gram.store import TileStore
 

@@ -25,11 +25,11 @@ from gramline.learners.kinds import CorpusLearner
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.models import training_gram as training_gram_module
 from gramline.pipeline.models.labeler import KernelLabeler
 
@@ -107,7 +107,7 @@ def test_other_learners_get_a_temporary_store_where_the_disk_has_room(
         return build(kernel, corpus, path, *rest, **more)
 
     monkeypatch.setattr(training_gram_module, "GramBuild", watched)
-    fitted = KernelLabeler(SequenceLabeling(c=0.7), KernelZScoreLabeler(ridge=0.1)).fit(X, Y)
+    fitted = KernelLabeler(SequenceLabeling(c=0.7), KernelZScoreLabeler(ridge=0.1, unlabeled="drop")).fit(X, Y)
     assert fitted.predict(NEW)[0] == ["D", "N", "V"]
     del fitted
     assert len(built) == n_stores
