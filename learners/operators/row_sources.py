@@ -264,7 +264,7 @@ class TileRows:
         return int(np.searchsorted(self._layout.block_starts, packet.rows[0], "right")) - 1
 
     def _fresh(self, packet: Packet, target: Indices, values: Tile, block: slice) -> tuple[Packet, Rows, Tile]:
-        """Restricted to the rows of the visit that have not received the packet; `values` are those of a whole block."""
+        """Restricted to rows of the visit that have not received the packet; `values` are those of a whole block."""
         target = target[self._seen[target] < packet.stamp]
         if len(target) == block.stop - block.start:
             return packet, block, values

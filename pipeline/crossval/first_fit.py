@@ -38,7 +38,7 @@ def first_fit(
     beside: str | None = None,
     listener: Listener = silent,
 ) -> FirstFit:
-    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; for `beside` see `training_gram`."""
+    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; `beside`: see `training_gram`."""
     evidence = corpus if kernel is None else training_gram(kernel, corpus, learner, beside=beside, progress=listener)
     score = None
     if evaluates:
