@@ -12,6 +12,7 @@ from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.factor import Factor
+from gramline.learners.operators.counts import counted
 from gramline.learners.operators.layout import BlockLayout, GramLayout, select_rows
 
 
@@ -45,8 +46,10 @@ class ComputedGram:
         return self.layout.shape
 
     def tile(self, i: int, j: int) -> Tile:
-        return self._kernel.tile(
-            self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j)
+        return counted(
+            self._kernel.tile(
+                self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j)
+            )
         )
 
     def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Tile]]:
@@ -84,10 +87,10 @@ class ComputedGram:
         from gramline.learners.linear_algebra.cholesky import cholesky  # only who factors waits for LAPACK
 
         self.layout.require_symmetric("a Cholesky factor")
-        return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
+        return cholesky(counted(self._kernel.tile(self._rows, self._rows)), scale, shift, rows)
 
     def dense(self, rows: Indices) -> Tile:
-        return self._kernel.tile(self._rows, self._rows)[np.ix_(rows, rows)]
+        return counted(self._kernel.tile(self._rows, self._rows))[np.ix_(rows, rows)]
 
     @staticmethod
     def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:

@@ -23,6 +23,7 @@ from gramline.kernels.packing import Packed, Vocabulary
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.cost import meter
 from gramline.pipeline.errors import CorpusError, StoreDamagedError, StoreError, TileCorruptError
 from gramline.pipeline.files import path_text
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
@@ -210,6 +211,7 @@ class TileStore:
             tile = self.tiles.read(i, j, buffer)
         except ChunkError as error:
             raise TileCorruptError(error.problem, self.url, (i, j)) from None
+        meter.add(tiles_read=1, bytes_read=self.tiles.tile_bytes)
         rows, cols = self.layout.rows.rows(i), self.layout.cols.rows(j)
         tile = tile[: rows.stop - rows.start, : cols.stop - cols.start]
         if check_finite and not all_finite(tile):
@@ -226,6 +228,7 @@ class TileStore:
             if error.errno in NOT_RETRYABLE:
                 raise storage_error(self.url, error) from error
             raise  # may pass: the executor tries again
+        meter.add(tiles_kept=1, bytes_written=self.tiles.tile_bytes)
 
 
 def tiled_shape(layout: GramLayout) -> tuple[int, int]:
