@@ -78,7 +78,7 @@ def cost_option(command: F) -> F:
         with measured() as spent:
             return command(bill=Bill(spent, price_per_core_hour), **arguments)
 
-    described = "Tell money as well: of an hour of one processor, in any currency."
+    described = "What an hour of one core costs, in any currency: the cost is told in money, too."
     return click.option(PRICE, type=float, metavar="PRICE", callback=_price, help=described)(cast(F, counting))
 
 
