@@ -42,6 +42,14 @@ def act(script: Script) -> int:
     return script.number**2
 
 
+def burn(seconds: float) -> float:
+    """So many seconds of a processor, spent in this thread."""
+    begin = time.thread_time()
+    while time.thread_time() - begin < seconds:
+        pass
+    return seconds
+
+
 def calls(journal: Path) -> list[int]:
     """Numbers of the tasks called so far, in order."""
     return [int(line) for line in journal.read_text().split()] if journal.exists() else []

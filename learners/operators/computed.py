@@ -17,6 +17,7 @@ from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.factor import Factor
+from gramline.learners.operators.counts import computed, counted
 from gramline.learners.operators.layout import BlockLayout, GramLayout, Key, select_rows
 from gramline.learners.operators.row_sources import Computing
 from gramline.learners.operators.tile_cache import TileCache
@@ -159,10 +160,10 @@ class ComputedGram:
         from gramline.learners.linear_algebra.cholesky import cholesky  # only who factors waits for LAPACK
 
         self.layout.require_symmetric("a Cholesky factor")
-        return cholesky(self._kernel.tile(self._rows, self._rows), scale, shift, rows)
+        return cholesky(counted(self._kernel.tile(self._rows, self._rows)), scale, shift, rows)
 
     def dense(self, rows: Indices) -> Tile:
-        return self._kernel.tile(self._rows, self._rows)[np.ix_(rows, rows)]
+        return counted(self._kernel.tile(self._rows, self._rows))[np.ix_(rows, rows)]
 
     # ---- for learners that ask for changed rows only
 
@@ -174,6 +175,7 @@ class ComputedGram:
 
     def count_values(self, n_values: int) -> None:
         self.values_computed += n_values
+        computed.add(n_values)
 
     @staticmethod
     def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:

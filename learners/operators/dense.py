@@ -18,6 +18,7 @@ from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import is_listed
 from gramline.learners.linear_algebra.factor import Factor
+from gramline.learners.operators.counts import counted
 from gramline.learners.operators.layout import GramLayout
 
 
@@ -102,7 +103,7 @@ class DenseGram:
         check_kernel(kernel)
         rows, cols = kernel.prepared_pair(corpus, other)
         gram = cls(
-            kernel.tile(rows, rows if cols is None else cols),
+            counted(kernel.tile(rows, rows if cols is None else cols)),
             kernel.row_lengths(rows),
             None if cols is None else kernel.row_lengths(cols),
             label_names=rows.vocabulary.labels or None,

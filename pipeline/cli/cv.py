@@ -12,6 +12,7 @@ from gramline.pipeline.cli.cv_output import say_plan, say_results
 from gramline.pipeline.cli.job_file.file import OptionValues
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
+from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import count, json_option, say_json, say_notes
 from gramline.pipeline.cli.terminal.progress import show_progress
@@ -81,6 +82,7 @@ Example:
 @table_option("gram.keep", "--keep", help="Tiles of new Gram matrices to store: all, none, or a size.")
 @click.option("--plan", "plan_only", is_flag=True, help="Only show what would be built and trained.")
 @cluster_options
+@cost_option
 @json_option
 @when_stopped(KEPT)
 def cv(
@@ -90,6 +92,7 @@ def cv(
     corpus: str | None,
     plan_only: bool,
     given: OptionValues,
+    bill: Bill,
     as_json: bool,
 ) -> None:
     ready = prepare(source, given, settings=extra, no_dummy=no_dummy, corpus_path=corpus)
@@ -116,8 +119,9 @@ def cv(
     total = result.summary["problems"]["total"]
     say_notes(f"in {n:,} of {count(total, 'problem')}: {note}" for note, n in result.summary["notes"].items())
     if as_json:
-        say_json(result.summary | {"run": ready.output})
+        say_json(result.summary | {"run": ready.output} | bill.result())
     else:
         say_results(ready, result)
+        bill.say()
     if result.summary["failed"]:
         raise click.exceptions.Exit(FAILED)

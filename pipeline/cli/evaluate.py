@@ -12,6 +12,7 @@ from gramline.learners.metrics import Evaluation, Score
 from gramline.learners.metrics import evaluate as compare
 from gramline.pipeline.candidates.columns import Groups, RankingScore, ranking_score
 from gramline.pipeline.candidates.corpus import read_trees
+from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS
@@ -46,6 +47,7 @@ Example:
 @click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="Of CORPUS [default: by its name].")
 @click.option("--gold", metavar="TREES", help="Of a ranker: the trees that the candidates are for.")
+@cost_option
 @json_option
 def evaluate(
     source: str,
@@ -56,6 +58,7 @@ def evaluate(
     block_rows: int | None,
     input_format: Any,
     gold: str | None,
+    bill: Bill,
     as_json: bool,
 ) -> None:
     require_path(source, "a model that `gramline fit` wrote, or of a file of predictions")
@@ -68,9 +71,10 @@ def evaluate(
         missing = [] if gold is None else weights_without_candidates(candidates, groups, read_trees(gold), gold)
         score = ranking_score(candidates, chosen, missing)
         if as_json:
-            say_json({"source": source, "corpus": corpus, "gold": gold} | score.to_dict())
+            say_json({"source": source, "corpus": corpus, "gold": gold} | score.to_dict() | bill.result())
         else:
             say_ranking(score, gold is not None)
+            bill.say()
         return
     if gold is not None:
         raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
@@ -84,9 +88,10 @@ def evaluate(
         say_notes(trained.notes)
     result = compare(right.labels, predicted, dummy=None if no_dummy else dummy)
     if as_json:
-        say_json({"source": source, "corpus": corpus} | result.to_dict())
+        say_json({"source": source, "corpus": corpus} | result.to_dict() | bill.result())
     else:
         say_evaluation(result)
+        bill.say()
 
 
 def say_evaluation(result: Evaluation) -> None:

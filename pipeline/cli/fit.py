@@ -18,6 +18,7 @@ from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, fit_corp
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
+from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import (
     count,
@@ -104,6 +105,7 @@ Example:
 @click.option("--job", "job_path", metavar="FILE", help="TOML file with [gram], [learner] and [model] tables.")
 @kernel_options
 @cluster_options
+@cost_option
 @json_option
 def fit(
     source: str | None,
@@ -117,19 +119,20 @@ def fit(
     overwrite: bool,
     job_path: str | None,
     given: OptionValues,
+    bill: Bill,
     as_json: bool,
 ) -> None:
     job = load_job(job_path, given)
     if from_run is not None:
         if source is not None or rounds is not None or extra or given.of("learner") or given.of("kernel"):
             raise InputError("--from-run says what is trained on what; leave SOURCE, the learner and the kernel out")
-        fit_run(from_run, job.model.path, overwrite, as_json)
+        fit_run(from_run, job.model.path, overwrite, as_json, bill)
         return
     wanted = LearnerOptions.of(job, rounds, extra)
     learner = wanted.named()
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
     if (path := _file_to_train_on(job, source, learner)) is not None:
-        fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, overwrite, as_json))
+        fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, overwrite, as_json, bill))
         return
     _refuse_options_of_files(given, evaluates)
     learner = learner or wanted.of_name(DEFAULT_LEARNER)
@@ -142,16 +145,17 @@ def fit(
     begin = perf_counter()
     with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
         model, more = training.run()
-        model.save(target, overwrite=overwrite)
+        replace(model, cost=bill.cost).save(target, overwrite=overwrite)
     seconds = perf_counter() - begin
     trained = model.learner.attributes()["fitted"]
     result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more
     result |= {key: trained[f"{key}_"] for key in ("elbo", "sweeps", "converged") if f"{key}_" in trained}
     say_notes(model.learner.notes())
     if as_json:
-        say_json(result)
+        say_json(result | bill.result())
     else:
         say_trained(result)
+        bill.say()
 
 
 def _file_to_train_on(job: JobFile, source: str | None, learner: Learner | None) -> str | None:

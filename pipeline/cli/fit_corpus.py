@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,7 @@ from gramline.learners.estimator import Learner
 from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_from
+from gramline.pipeline.cli.terminal.bill import Bill
 from gramline.pipeline.cli.terminal.notation import parse_setting
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_folded, say_json, say_notes, short_path
 from gramline.pipeline.cli.terminal.progress import show_progress
@@ -34,6 +35,7 @@ from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, learner_of
 
 SHOWN_LABELS = 6
+MARGIN = 9  # columns before what the lines say
 NOTHING_LEARNED = (
     "the labels are no better than the most frequent one everywhere: try other features (--features of `gramline "
     "corpus import`), another kernel or learner (`gramline cv` compares them), or more labeled structures"
@@ -91,6 +93,7 @@ class CorpusFit:
     evaluates: bool
     overwrite: bool
     as_json: bool
+    bill: Bill
 
     @property
     def target(self) -> str:
@@ -151,18 +154,19 @@ def fit_corpus(fitting: CorpusFit) -> None:
             result = first_fit(
                 corpus, learner, kernel, evaluates=fitting.evaluates, beside=fitting.path, listener=listener
             )
-        result.model.save(target, overwrite=fitting.overwrite)
+        replace(result.model, cost=fitting.bill.cost).save(target, overwrite=fitting.overwrite)
     say_notes(result.model.learner.notes())
     if result.score is not None and not result.score.is_better:
         say_notes([NOTHING_LEARNED])
     seconds = perf_counter() - begin
     if fitting.as_json:
-        say_json(_as_json(result, target, seconds))
+        say_json(_as_json(result, target, seconds) | fitting.bill.result())
     else:
         _say_result(result, target, seconds)
+        fitting.bill.say(head=MARGIN)
 
 
-def fit_run(path: str, target: str | None, overwrite: bool, as_json: bool) -> None:
+def fit_run(path: str, target: str | None, overwrite: bool, as_json: bool, bill: Bill) -> None:
     """Train the winner of a cross-validation on everything, and save the model."""
     won = winner(path)
     written = target or f"{Path(path).name.partition('.')[0]}.model.zarr"
@@ -174,13 +178,14 @@ def fit_run(path: str, target: str | None, overwrite: bool, as_json: bool) -> No
     with when_stopped("no model was written; the same command trains again"):
         with show_progress(not as_json) as listener:
             model = fit_winner(won, listener)
-        model.save(written, overwrite=overwrite)
+        replace(model, cost=bill.cost).save(written, overwrite=overwrite)
     result = FirstFit(model, None)
     seconds = perf_counter() - begin
     if as_json:
-        say_json(_as_json(result, written, seconds) | {"metric": won.metric, "score": won.score})
+        say_json(_as_json(result, written, seconds) | {"metric": won.metric, "score": won.score} | bill.result())
     else:
         _say_result(result, written, seconds)
+        bill.say(head=MARGIN)
 
 
 def _as_json(result: FirstFit, target: str, seconds: float) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gramline.pipeline.cli.job_file.corpus import corpus_of
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
 from gramline.pipeline.cli.job_file.options import job_option, table_option, together
+from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.output import (
     json_option,
     say_next,
@@ -51,9 +52,12 @@ store_options = together(
 @kernel_options
 @cluster_options
 @job_option
+@cost_option
 @json_option
 @when_stopped(KEPT)
-def build(corpus: str | None, other: str | None, given: OptionValues, job_path: str | None, as_json: bool) -> None:
+def build(
+    corpus: str | None, other: str | None, given: OptionValues, job_path: str | None, bill: Bill, as_json: bool
+) -> None:
     """Compute the Gram matrix of CORPUS into the store GRAM; given again, it goes on where it was.
 
     \b
@@ -75,18 +79,20 @@ def build(corpus: str | None, other: str | None, given: OptionValues, job_path: 
         if todo.plan.tasks:
             executor = stack.enter_context(executor_from(job))
         built = todo.run(executor, progress=tally.and_then(stack.enter_context(show_progress(not as_json))))
-    say_built(asdict(built.status()) | tally.result(), as_json)
+    say_built(asdict(built.status()) | tally.result() | bill.result(), as_json)
     if not as_json:
         say_next(*_next_commands(built))
+        bill.say()
 
 
 @click.command()
 @click.argument("store", metavar="GRAM")
 @click.argument("corpus")
 @cluster_options
+@cost_option
 @json_option
 @when_stopped(KEPT)
-def append(store: str, corpus: str, given: OptionValues, as_json: bool) -> None:
+def append(store: str, corpus: str, given: OptionValues, bill: Bill, as_json: bool) -> None:
     """Add the structures of CORPUS to the store GRAM; only the new rows and columns of tiles are computed.
 
     Given again after an interruption, it goes on where it was.
@@ -100,9 +106,10 @@ def append(store: str, corpus: str, given: OptionValues, as_json: bool) -> None:
     tally = Tally()
     with executor_from(load_job(None, given)) as executor, show_progress(not as_json) as listener:
         grown = append_gram(store, more, executor=executor, progress=tally.and_then(listener))
-    say_built(asdict(grown.status()) | tally.result(), as_json)
+    say_built(asdict(grown.status()) | tally.result() | bill.result(), as_json)
     if not as_json:
         say_next(*_next_commands(grown))
+        bill.say()
 
 
 def _next_commands(built: StoredGram) -> list[str]:

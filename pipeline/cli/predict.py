@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.input_paths import new_file
 from gramline.pipeline.cli.terminal.output import (
     count,
@@ -86,6 +87,7 @@ class Answered(NamedTuple):
 @click.option("--stdin", "from_stdin", is_flag=True, help="Label what arrives on stdin, structure by structure.")
 @click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
 @click.option("--probabilities", is_flag=True, help="Of all labels, as a Gaussian-process labeler knows them.")
+@cost_option
 @json_option
 def predict(
     model: str,
@@ -96,11 +98,13 @@ def predict(
     from_stdin: bool,
     block_rows: int | None,
     probabilities: bool,
+    bill: Bill,
     as_json: bool,
 ) -> None:
     if from_stdin:
         given = {"CORPUS": corpus, "-o": output, "--format": layout, "--block-rows": block_rows, "--json": as_json}
         _label_stdin(model, input_format, probabilities, [name for name, value in given.items() if value])
+        bill.say(err=True)
         return
     if corpus is None:
         raise InputError("there is nothing to label", advice="give a corpus or a file, or --stdin")
@@ -115,12 +119,14 @@ def predict(
     elif output is not None:
         write_lines(answered.lines, output)
     if as_json:
-        say_json(result if output is not None else result | {"predictions": list(answered.records)})
+        predictions = {} if output is not None else {"predictions": list(answered.records)}
+        say_json(result | bill.result() | predictions)
         return
     for line in answered.lines if output is None else [f"{answered.done}{duration(seconds)}: {output}"]:
         say(line)
     if output is not None:
         say_next(f"gramline evaluate {short_path(model)} FILE_WITH_LABELS")
+    bill.say(err=output is None)  # stdout without -o is for predictions alone
 
 
 def _label_stdin(path: str, layout: Any, probabilities: bool, unfit: list[str]) -> None:

@@ -61,7 +61,7 @@ def run_job(
         check_leaks(stored(path, len(data.labels)), folds)
     problems = problems_of(job, data, folds)
     description = {**job.to_dict(), "source": data.source, **settings.description}
-    with folder.begun(data, description), ExitStack() as stack:
+    with folder.begun(data, description), folder.spending(), ExitStack() as stack:
         done = folder.finished()
         todo = [problem for problem in problems if problem.digest not in done]
         progress(JobStarted(len(problems), len(problems) - len(todo)))

@@ -1,6 +1,6 @@
 """A run folder: finished problems as small files, each written whole or not at all, and the results made of them.
 
-RUN/run.json   structures.parquet   units/*.parquet   tiles/*.parquet   and at the end
+RUN/run.json   structures.parquet   units/*.parquet   tiles/*.parquet   cost.json   and at the end
     results.parquet (problem x metric)   predictions.parquet (problem x position)   results.json
 """
 
@@ -10,7 +10,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gramline.pipeline.cost import Cost, measured
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation
@@ -26,6 +27,7 @@ from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import FileLock, write_then_rename
 
 DETAILS = b"gramline.unit"
+COST = "cost.json"
 FORMAT = 1  # of run.json, results.json and the files beside them
 
 
@@ -88,6 +90,26 @@ class RunFolder:
                 ),
             )
             yield
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """What is spent inside is added to what was spent before, also where the job is stopped or fails."""
+        before = self.cost() or Cost()
+        with measured() as spent:
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # whatever ended the job is what people should hear of
+                    self.write_json(COST, (before + spent.cost).to_dict())
+
+    def cost(self) -> Cost | None:
+        """Of all sessions of the job together; None in runs of earlier versions."""
+        if not (self.path / COST).is_file():
+            return None
+        try:
+            return Cost.from_dict(json.loads((self.path / COST).read_text("utf-8")))
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{self.path / COST} does not tell a cost ({error})", advice="remove it") from None
 
     def _is_run(self) -> bool:
         return (self.path / "run.json").is_file() or (self.path / "lock").is_file()

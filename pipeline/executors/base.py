@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
+from gramline.pipeline.cost import Cost, shares, this_process
 from gramline.pipeline.errors import InputError
 
 Task = TypeVar("Task")
@@ -75,6 +76,21 @@ def attempt(function: Callable[[Task], Result], task: Task) -> Result | Refusal:
         return function(task)
     except FINAL as error:
         return Refusal(error)
+
+
+@dataclass(frozen=True)
+class Measured(Generic[Result]):
+    """What a task gave in another process, and what it cost there."""
+
+    result: Result | Refusal
+    cost: Cost
+    process: str
+
+
+def attempt_measured(function: Callable[[Task], Result], task: Task) -> Measured[Result]:
+    """`attempt` on a worker whose counters nobody reads: what it spent travels with the result."""
+    result, cost = shares.run(lambda: attempt(function, task))
+    return Measured(result, cost, this_process())
 
 
 class InlineExecutor:

@@ -23,8 +23,9 @@ from typing import Any, Generic
 from distributed import CancelledError, Client, KilledWorker
 from distributed.client import ClosedClientError
 
+from gramline.pipeline.cost import meter
 from gramline.pipeline.errors import ClusterError, RunError
-from gramline.pipeline.executors.base import Outcome, Refusal, Result, Task, attempt
+from gramline.pipeline.executors.base import Measured, Outcome, Refusal, Result, Task, attempt_measured
 from gramline.pipeline.executors.connect import refuse_exposed_parts
 
 Future = Any  # distributed.Future, whose key and result types say nothing we could use
@@ -72,7 +73,8 @@ class DaskExecutor:
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`. `function` must be importable on the workers."""
-        submit = partial(self._submit, partial(attempt, function), getattr(function, "__name__", "task"), retries)
+        call = partial(attempt_measured, function)
+        submit = partial(self._submit, call, getattr(function, "__name__", "task"), retries)
         flight: _Flight[Task] = _Flight(submit, _WorkerWatch(self._threads_now, self._patience, self._address))
         suspects: list[Task] = []  # were on a worker when it died, once too often
         try:
@@ -181,7 +183,10 @@ class DaskExecutor:
 _Completed = tuple[Future, Any, BaseException | None]
 
 
-def _completed(future: Future, result: Any) -> _Completed:
+def _completed(future: Future, measured: Measured[Any]) -> _Completed:
+    """The result or error of a task; what it cost is counted here, once."""
+    meter.add_share(measured.cost, measured.process)
+    result = measured.result
     return (future, None, result.error) if isinstance(result, Refusal) else (future, result, None)
 
 

@@ -25,6 +25,7 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.cost import peak_bytes
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import run_job
@@ -48,7 +49,6 @@ RIDGE = 10.0
 WARM_ROWS = 64  # longer than any sentence
 PATIENCE = 120.0  # seconds for all processes to start, on a busy machine
 LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-STATUS = Path("/proc/self/status")
 T = TypeVar("T")
 
 
@@ -205,18 +205,6 @@ def _peaks(executor: DaskExecutor) -> dict[str, int]:
         "scheduler": int(client.run_on_scheduler(peak_bytes)),
         "client": peak_bytes(),
     }
-
-
-def peak_bytes() -> int:
-    """The largest resident size of this process so far; of the program it is now, not of the one that started it."""
-    if STATUS.is_file():
-        for line in STATUS.read_text("ascii", "replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return 1024 * int(line.split()[1])
-    import resource  # not on Windows
-
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used if sys.platform == "darwin" else 1024 * used
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.tiled_cholesky import ScaledTiles, TiledFactor, factor_tile
 from gramline.learners.operators.layout import Key, select_rows
+from gramline.pipeline.cost import meter
 from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.files import FileLock
@@ -143,10 +144,12 @@ class FactorTiles:
                 f"tile ({i}, {j}) of the factor {self._url} cannot be read: {error.problem}",
                 advice="remove that folder and run again",
             ) from None
+        meter.add(bytes_read=self._tiles.tile_bytes)
         return tile[: self._size(i), : self._size(j)]
 
     def put(self, i: int, j: int, tile: Matrix) -> None:
         self._tiles.write(i, j, tile)
+        meter.add(bytes_written=self._tiles.tile_bytes)
 
     def present(self) -> set[tuple[int, int]]:
         return self._tiles.present()

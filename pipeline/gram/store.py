@@ -22,9 +22,11 @@ from gramline.kernels.errors import KernelError, KernelOverflowError
 from gramline.kernels.packing import Packed, Vocabulary
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.counts import counted
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.learners.operators.tile_cache import TileCache
 from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.cost import meter
 from gramline.pipeline.errors import CorpusError, StoreDamagedError, StoreError, TileCorruptError
 from gramline.pipeline.files import path_text
 from gramline.pipeline.gram.block_cache import cached_block
@@ -233,6 +235,7 @@ class TileStore:
             tile = self.tiles.read(i, j, buffer)
         except ChunkError as error:
             raise TileCorruptError(error.problem, self.url, (i, j)) from None
+        meter.add(tiles_read=1, bytes_read=self.tiles.tile_bytes)
         rows, cols = self.layout.rows.rows(i), self.layout.cols.rows(j)
         tile = tile[: rows.stop - rows.start, : cols.stop - cols.start]
         if check_finite and not all_finite(tile):
@@ -247,7 +250,7 @@ class TileStore:
             cols = cached_block(self, j, of_columns=not self.layout.is_symmetric)
             try:
                 with one_blas_thread():
-                    tile = self.kernel.tile(rows, cols, self.tiles.dtype)
+                    tile = counted(self.kernel.tile(rows, cols, self.tiles.dtype))
             except KernelOverflowError as error:
                 raise self.located(error, i, j) from None
             self.values_computed += tile.size
@@ -272,6 +275,7 @@ class TileStore:
             if error.errno in NOT_RETRYABLE:
                 raise storage_error(self.url, error) from error
             raise  # may pass: the executor tries again
+        meter.add(tiles_kept=1, bytes_written=self.tiles.tile_bytes)
 
 
 def _format(about: dict[str, Any]) -> int:

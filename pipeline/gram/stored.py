@@ -21,6 +21,7 @@ from gramline.learners.arrays import Matrix
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import cholesky
 from gramline.learners.linear_algebra.factor import Factor
+from gramline.learners.operators.counts import computed
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
 from gramline.learners.operators.row_sources import Computing
 from gramline.pipeline.corpus.recipe import Recipe
@@ -243,6 +244,7 @@ class StoredGram:
 
     def count_values(self, n_values: int) -> None:
         self.store.values_computed += n_values
+        computed.add(n_values)
 
     @property
     def values_computed(self) -> int:

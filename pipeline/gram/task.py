@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels.errors import KernelOverflowError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.counts import counted
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.gram.block_cache import Cache, cached_block
@@ -42,7 +43,7 @@ def compute_tile(task: TileTask) -> TileReport:
     chunk = _chunk_memory(store)
     with one_blas_thread():
         try:
-            n_rows, n_cols = store.kernel.tile(rows, cols, chunk.dtype, chunk).shape
+            n_rows, n_cols = counted(store.kernel.tile(rows, cols, chunk.dtype, chunk)).shape
         except KernelOverflowError as error:
             raise store.located(error, task.i, task.j) from None
     chunk[n_rows:] = chunk[:n_rows, n_cols:] = 0.0  # padding

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
@@ -21,6 +22,7 @@ from gramline.learners.metrics import evaluate
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
+from gramline.pipeline.cost import Spent
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.notes import warn_about_kernel
@@ -105,6 +107,7 @@ class KernelLabeler(Estimator):
                 f"{type(self.learner).__name__} ranks candidates and labels nothing; train it with "
                 "gramline.pipeline.fit_ranker"
             )
+        spent = Spent()
         corpus = self._described(self._corpus(X, y))
         learner: Any = recommended_learner(corpus, self.kernel) if self.learner is None else self.learner.fresh()
         kernel = None
@@ -113,7 +116,7 @@ class KernelLabeler(Estimator):
         else:
             kernel = recommended_kernel(corpus) if self.kernel is None else self.kernel
             learner.fit(self._gram(kernel, corpus, learner), corpus.labels)
-        self._keep(Model.of(learner, corpus, kernel), learner)
+        self._keep(replace(Model.of(learner, corpus, kernel), cost=spent.cost), learner)
         if (problem := no_better_than_majority(self.model_, corpus)) is not None:
             warnings.warn(problem, stacklevel=2)
         return self

@@ -28,6 +28,7 @@ from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.choices import CorpusFormat
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.cost import Cost
 from gramline.pipeline.files import path_text
 from gramline.pipeline.models.new_structures import ModelInput, NewStructures
 from gramline.pipeline.models.saved import (
@@ -71,6 +72,7 @@ class Model:
     counted: Packed | None = None  # symbols and labels of all training positions, for priors that count them
     notes: list[str] = field(default_factory=list)  # the learner's and of the structures, after the last prediction
     recipe: Recipe | None = None  # how the training corpus was made, where that is known
+    cost: Cost | None = None  # of its training, where that is known
 
     @classmethod
     def of(
@@ -245,7 +247,7 @@ class Model:
         """Write the model, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
         counted = self.counted
         more = {} if counted is None else {"counted": {"symbols": counted.symbols, "labels": counted.labels}}
-        saved = SavedLearner(self.learner, self.kernel, self.support, more, self.recipe)
+        saved = SavedLearner(self.learner, self.kernel, self.support, more, self.recipe, self.cost)
         save_learner(path, MODEL, saved, overwrite=overwrite)
 
     @classmethod
@@ -263,7 +265,7 @@ class Model:
             raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
-        return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe)
+        return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe, cost=saved.cost)
 
 
 def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:

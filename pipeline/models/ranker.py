@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -22,11 +22,13 @@ from gramline.kernels.structures.forest_sequence import ForestSequence
 from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.computed import ComputedGram
+from gramline.learners.operators.counts import counted
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.perceptrons.candidate_groups import Ballot, batches_within_size, candidate_groups
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.cost import Cost, Spent
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.new_structures import pack_like
@@ -68,6 +70,7 @@ class Ranker:
     kernel: Kernel
     support: Packed
     forest: Forest | None
+    cost: Cost | None = None  # of its training, where that is known
 
     @classmethod
     def of(cls, learner: RankingPerceptron, corpus: Packable | Packed, kernel: Kernel) -> Ranker:
@@ -152,7 +155,8 @@ class Ranker:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the ranker, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
         more = {} if self.forest is None else {"forest": self.forest.to_arrays()}
-        save_learner(path, RANKER, SavedLearner(self.learner, self.kernel, self.support, more), overwrite=overwrite)
+        saved = SavedLearner(self.learner, self.kernel, self.support, more, cost=self.cost)
+        save_learner(path, RANKER, saved, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ranker:
@@ -171,7 +175,7 @@ class Ranker:
         forest = _forest_from(learner, kernel, saved.more.get("forest", {}), len(support.vocabulary.symbols))
         if forest is None:
             check_rows(learner, len(support))
-        return cls(learner, kernel, support, forest)
+        return cls(learner, kernel, support, forest, saved.cost)
 
 
 def _forest(learner: RankingPerceptron, support: Packed, kernel: Kernel) -> Forest | None:
@@ -215,6 +219,7 @@ def fit_ranker(learner: RankingPerceptron, gram: Any, candidates: Sequence[Corpu
         raise InputError(
             f"a ranker is trained on a stored Gram matrix, got {gram!r}", advice="build it with build_gram"
         )
+    spent = Spent()
     rows: Packed = gram.row_corpus
     begin = 0
     groups: list[list[int]] = []
@@ -228,7 +233,7 @@ def fit_ranker(learner: RankingPerceptron, gram: Any, candidates: Sequence[Corpu
         begin += len(corpus)
     if begin != len(rows):
         raise InputError(f"the Gram matrix has {len(rows)} candidates, but the corpora given have {begin}; give all")
-    return Ranker.of(learner.fit(gram, groups), rows, gram.kernel)
+    return replace(Ranker.of(learner.fit(gram, groups), rows, gram.kernel), cost=spent.cost)
 
 
 @dataclass(frozen=True)
@@ -251,7 +256,7 @@ def forest_speed(ranker: Ranker, learner: RankingPerceptron, candidates: Packed)
     some = candidates.structures(0, min(len(candidates), TIMED))
     support = candidates.take(np.flatnonzero(needed))
     by_forest = _seconds(lambda: forest.changes(some))
-    by_sum = _seconds(lambda: ranker.kernel.tile(support, some))
+    by_sum = _seconds(lambda: counted(ranker.kernel.tile(support, some)))
     return ForestSpeed(by_forest / len(some), by_sum / len(some))
 
 

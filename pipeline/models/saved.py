@@ -22,6 +22,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.corpus.packed import Arrays, check_codes, check_offsets, packed_from_arrays, packed_to_arrays
 from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.cost import Cost
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.files import path_text
 from gramline.pipeline.storage.groups import check_format, read_group, require_kind_or_nothing
@@ -102,6 +103,7 @@ class SavedLearner:
     support: Packed
     more: Mapping[str, Arrays] = field(default_factory=dict)
     recipe: Recipe | None = None  # of the training corpus; models of 0.1.0 have none
+    cost: Cost | None = None  # of the training; models until 0.2.0 have none
 
 
 def describe_learner(learner: Learner, kernel: Kernel | None, support: Packed) -> dict[str, Any]:
@@ -128,6 +130,8 @@ def save_learner(path: str | os.PathLike[str], kind: GroupKind, saved: SavedLear
     }
     if saved.recipe is not None:
         attributes["recipe"] = saved.recipe.to_dict()
+    if saved.cost is not None:
+        attributes["cost"] = saved.cost.to_dict()
     sets = {"learner": learner_arrays, "support": support_arrays, **saved.more}
     arrays = {f"{prefix}.{name}": array for prefix, named in sets.items() for name, array in named.items()}
     write_group(path, attributes, arrays, replaces=SAVED_LEARNERS if overwrite else ())
@@ -167,7 +171,9 @@ def load_learner(path: str | os.PathLike[str], makers: Mapping[GroupKind, Callab
         if kernel is not None:
             kernel.check_prepared(support)
         recipe = Recipe.from_dict(attributes["recipe"]) if "recipe" in attributes else None
-        return makers[kind](SavedLearner(learner_from_state(state, learner_arrays), kernel, support, sets, recipe))
+        cost = Cost.from_dict(attributes["cost"]) if "cost" in attributes else None
+        learner = learner_from_state(state, learner_arrays)
+        return makers[kind](SavedLearner(learner, kernel, support, sets, recipe, cost))
     except UNREADABLE as error:
         raise StoreError(f"{url} is a damaged {kind.name} ({error}); train it again") from None
 

@@ -15,6 +15,7 @@ from gramline.kernels.priors import UniformPrior
 from gramline.learners.arrays import Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.computed import ComputedGram
+from gramline.learners.operators.counts import counted
 from gramline.learners.operators.layout import BlockLayout
 
 CELLS = 1 << 22  # of a cross that is held whole: 32 MiB
@@ -56,7 +57,7 @@ class SupportCross(ComputedGram):
     def _turned(self) -> Tile:
         """G.T, whole; a kernel is symmetric, and the index is that of the columns."""
         if self._whole is None:
-            self._whole = self._kernel.tile(self._cols, self._rows)
+            self._whole = counted(self._kernel.tile(self._cols, self._rows))
         return self._whole
 
     def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:

@@ -83,6 +83,7 @@ def run_report(folder: RunFolder) -> Report:
             "Gram matrices": f"{len(summary['stores'])}",
             "tiles computed": f"{len(tiles):,}",
             "last run took": f"{summary['seconds']:,.1f} s",
+            **_cost(folder),
         },
         metric=metric,
         settings=rows,
@@ -108,6 +109,21 @@ def run_report(folder: RunFolder) -> Report:
         job_file=folder.read_json("run.json").get("job_file"),
     )
     return replace(report, advice=advice(_facts(report, summary, corpus)))
+
+
+def _cost(folder: RunFolder) -> dict[str, str]:
+    """What all sessions of the run took; nothing in runs of earlier versions."""
+    cost = folder.cost()
+    if cost is None:
+        return {}
+    parts = [
+        f"{cost.processor_seconds:,.1f} s of processor",
+        f"{cost.kernel_values:,} kernel values",
+        f"tiles: {cost.tiles_kept:,} kept, {cost.tiles_read:,} read, {cost.tiles_not_kept:,} computed and not kept",
+        f"{cost.bytes_written / 1e6:,.1f} MB written, {cost.bytes_read / 1e6:,.1f} MB read",
+        *([f"{cost.peak_bytes / 1e6:,.1f} MB of memory"] if cost.peak_bytes else []),
+    ]
+    return {"cost of all sessions": "; ".join(parts)}
 
 
 def _facts(report: Report, summary: Mapping[str, Any], corpus: Corpus | None) -> Facts:

@@ -18,10 +18,12 @@ import numpy as np
 from gramline.pipeline.cli.main import run
 
 TOLERANCE = 1e-8  # of probes, relative to the sum of absolute values: rounding of BLAS stays far below it
-TIMED_KEY = re.compile(r"seconds|^created$|^versions$|^times_faster$")  # keys that differ from run to run
+TIMED_KEY = re.compile(r"seconds|^created$|^versions$|^times_faster$|^cost$")  # keys that differ from run to run
 UNORDERED = ("units",)  # lists whose order is by chance
 # Words of texts and pages that do: times and speeds, sizes of pages (with times in them), and the order of units.
 CHANGING = [
+    (r"(?m)^cost {4,5}\S[^\n]*(?:\n {8,9}\S[^\n]*)*", "COST"),
+    (r"\d[\d,.]* [kMGT]?B of memory", "SIZE of memory"),
     (r"\bseconds to (\w+) [\d.]+", r"seconds to \1 TIME"),
     (r"(?<![\w.])\d[\d,.]* (?:ms|s|min|h|minutes?|seconds?|hours?|days?)\b(?: ago)?", "TIME"),
     (r"\d[\d,.]* times (?:faster|slower)", "FACTOR times faster"),

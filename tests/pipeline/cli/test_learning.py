@@ -91,7 +91,8 @@ def test_a_model_and_its_predictions_score_alike(
     assert gramline("predict", model, new, "-o", tmp_path / name).code == 0
     by_model = gramline("evaluate", model, new, "--json").json
     by_file = gramline("evaluate", tmp_path / name, new, "--json").json
-    assert by_model.pop("source") != by_file.pop("source")
+    for key in ("source", "cost"):
+        assert by_model.pop(key) != by_file.pop(key)
     assert by_model == by_file
     assert (by_model["structures"], by_model["positions"]) == (2, 7)
     assert by_model["accuracy"] == pytest.approx(1 - by_model["hamming_loss"])
@@ -135,4 +136,4 @@ def test_structures_of_which_a_model_knows_no_feature_are_told(
     Corpus.from_sequences([[["U00:the", "U01:_"], ["U00:cat", "U01:the"]]], [["D", "N"]]).save(other)
     for command in ("predict", "evaluate"):
         assert gramline(command, model, other).err.startswith("note: the model knows none of the features of these")
-        assert gramline(command, model, new).err == ""
+        assert "note" not in gramline(command, model, new).err

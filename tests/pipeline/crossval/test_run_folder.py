@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from gram_samples import corpus
 
+from gramline.pipeline.cost import Cost, meter
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.training import HeldOut
@@ -49,6 +50,34 @@ def test_tile_timings_of_several_sessions_add_up(tmp_path: Path) -> None:
         folder.write_tiles("g", [])
         folder.write_tiles("g", [TileReport(0, 1, 0.1, 0.2, 0.3, 80, "h:2")])
     assert {(row["i"], row["j"], row["worker"]) for row in folder.tiles()} == {(0, 0, "h:1"), (0, 1, "h:2")}
+
+
+def _spend_and_stop(folder: RunFolder) -> None:
+    with folder.spending():
+        meter.add(tiles_read=3)
+        raise KeyboardInterrupt
+
+
+def test_what_sessions_cost_adds_up_also_of_one_that_was_stopped(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.begun(data(), {}):
+        assert folder.cost() is None
+        with folder.spending():
+            meter.add(tiles_read=2)
+        with pytest.raises(KeyboardInterrupt):
+            _spend_and_stop(folder)
+    cost = folder.cost()
+    assert cost is not None
+    assert cost.tiles_read == 5
+    assert cost.wall_seconds > 0
+    for damaged in ("{", "[]", '{"tiles_read": -1}'):
+        (folder.path / "cost.json").write_text(damaged)
+        with pytest.raises(StoreError, match=r"cost\.json does not tell a cost .*; remove it"):
+            folder.cost()
+    (folder.path / "cost.json").unlink()
+    with folder.begun(data(), {}), folder.spending():
+        pass
+    assert isinstance(folder.cost(), Cost)
 
 
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:

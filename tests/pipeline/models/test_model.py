@@ -166,6 +166,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
         ({"learner": {"name": "no-such-learner"}}, "damaged model .*no-such-learner"),
         ({"learner": {"name": "labeling-perceptron"}}, "damaged model .*'params'"),
         ({"support": {"kind": "clouds"}}, "damaged model .*clouds"),
+        ({"cost": {"tiles_read": "many"}}, "damaged model .*tiles_read"),
     ],
 )
 def test_a_damaged_model_is_refused_in_one_sentence(change: dict[str, Any], message: str, tmp_path: Path) -> None:
