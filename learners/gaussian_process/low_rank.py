@@ -87,6 +87,11 @@ def _kept_pivots(block: Matrix, thresholds: Matrix, enough: float, at_most: int)
     return np.array(kept, np.int64), np.tril(rows[kept][:, : len(kept)])
 
 
+def usual_passes(rank: int) -> int:
+    """How often the columns of a matrix are usually asked for until so many pivots are chosen; for plans."""
+    return min(rank, BLOCKS + 1)
+
+
 def _clipped(residual: Matrix, diagonal: Matrix) -> Matrix:
     """The residual, with 0 where rounding made it negative."""
     worst = int(residual.argmin())

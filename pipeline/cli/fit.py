@@ -261,6 +261,8 @@ def _say_plan(plan: TrainingPlan) -> None:
         f"each factorisation of up to {count(plan.n_rows, 'row')} {where}: peak {size(plan.peak_bytes)}{scratch}, "
         f"about {duration(plan.factor_seconds)}"
     )
+    if plan.passes is not None:
+        say(f"pivots of the low rank: usually {plan.passes} passes over the tiles")
     say(f"{count(plan.n_labels, 'label')}: usually about {duration(plan.seconds)} in all")
 
 

@@ -213,6 +213,8 @@ class GramBuild:
     def require_room(self) -> None:
         """Refuse tiles for which the disk of the store has no room, before anything is written."""
         if self._url is not None:
+            if self.is_new and self.keep.n_bytes:
+                Room.at(self._url, self.keep.n_bytes).require("keep fewer bytes, all tiles if these fit, or none")
             require_room(self.plan, self.layout, self._url, self.dtype, self.compression)
 
     def read_block(self, block: int, *, of_columns: bool = False) -> Packed:

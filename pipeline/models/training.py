@@ -15,6 +15,7 @@ from gramline.learners.catalogue import find_learner, make_learner
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.expectation import powers_bytes
+from gramline.learners.gaussian_process.low_rank import usual_passes
 from gramline.learners.kinds import GramLearner, RankingLearner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.errors import InputError
@@ -39,6 +40,7 @@ class TrainingPlan:
     scratch_bytes: int
     factor_seconds: float
     seconds: float
+    passes: int | None = None  # over the tiles, to choose the pivots of a low rank
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -62,6 +64,7 @@ def plan_training(gram: StoredGram, n_rows: int, n_labels: int, rank: int | None
         plan.scratch_bytes,
         factor,
         USUAL_SWEEPS * (2 * n_labels * factor + products),
+        None if rank is None else usual_passes(rank),
     )
 
 

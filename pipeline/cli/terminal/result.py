@@ -68,6 +68,8 @@ def say_verified(name: str, report: VerifyReport | None) -> None:
         return
     repaired = f", {count(report.n_repaired, 'tile')} computed again" if report.n_repaired else ""
     good = "its only tile is" if report.n_tiles == 1 else f"all {report.n_tiles:,} tiles are"
+    if not report.n_tiles:
+        good = "it keeps no tiles, and its corpus is"
     swept = f", {count(report.n_strays, 'leftover')} of killed writers removed" if report.n_strays else ""
     say(f"{name}: {good} good{repaired}{swept}")
 
@@ -76,7 +78,9 @@ def say_built(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         say_json(result)
         return
-    if result["computed"] == 0:
+    if not result["n_tiles"]:
+        say("no tile is stored: all are computed when they are asked for")
+    elif result["computed"] == 0:
         were = "its only tile was" if result["n_tiles"] == 1 else f"all {result['n_tiles']:,} tiles were"
         say(f"{were} there already; nothing to compute")
     else:
