@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from gramline.kernels._jit import jit
 from gramline.kernels.errors import KernelError, KernelOverflowError, PackingError
-from gramline.kernels.packing import Floats, Offsets, Packable, Packed, pack_pair
+from gramline.kernels.packing import Features, Floats, Offsets, Packable, Packed, pack_pair
 from gramline.kernels.parameters import Record
 
 Tile = NDArray[Any]
@@ -150,6 +150,10 @@ class Kernel(Record):
     def units(self, packed: Packed) -> Packed:
         """A prepared corpus with the same rows, in the smallest structures that can be compared by themselves."""
         return packed
+
+    def feature_rows(self, packed: Packed) -> Features | None:  # noqa: ARG002
+        """Rows phi with k(x, x') = phi(x) . phi(x') that cost no more than the corpus; None where there are none."""
+        return None
 
     def prepared_pair(
         self, corpus: Packable | Packed, other: Packable | Packed | None = None

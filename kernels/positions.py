@@ -9,8 +9,10 @@ import numpy as np
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
+from gramline.kernels.observations.base import inverse_norms
 from gramline.kernels.observations.features import Linear
-from gramline.kernels.packing import Packed, PackedSequences
+from gramline.kernels.observations.products import squared_norms, values_of
+from gramline.kernels.packing import Features, Packed, PackedSequences
 from gramline.kernels.parameters import Weight
 from gramline.kernels.priors import UniformPrior
 
@@ -56,6 +58,17 @@ class PositionKernel(PositionLabeling):
             packed.vocabulary,
             packed.codes,
         )
+
+    def feature_rows(self, packed: Packed) -> Features | None:
+        """The features themselves, times c, for the dot product; normalized where that is."""
+        if not isinstance(self.observation, Linear):
+            return None
+        features = packed.features
+        scales = np.full(len(features), float(self.c))
+        if self.observation.normalized:
+            scales *= inverse_norms(squared_norms(features))
+        values = np.repeat(scales, np.diff(features.indptr)) * values_of(features)
+        return Features(features.indptr, features.indices, values)
 
     def recursion(self, rows: Packed, cols: Packed) -> NoNeighbours:  # noqa: ARG002
         return NoNeighbours()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -82,12 +83,18 @@ class ComputedGram:
             yield i, self.tile(i, j)
 
     def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
-        """G @ W, or G.T @ W; every value between two distinct rows at most once, of zero rows of W none."""
+        """G @ W, or G.T @ W; every value between two distinct rows at most once, of zero rows of W none.
+
+        A kernel with feature rows needs no values: G W = phi (phi^T W).
+        """
         inner, outer = (self._sides[0], self._sides[1]) if transpose else (self._sides[1], self._sides[0])
         if len(W) != len(inner.row_of):
             raise LearnerError(
                 f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {len(inner.row_of)}"
             )
+        if (features := self._feature_rows) is not None:
+            left, right = features[::-1] if transpose else features
+            return np.asarray(left @ (right.T @ W), np.float64)
         thin = W if W.ndim == 2 else W[:, None]
         weights = np.zeros((inner.n_rows, thin.shape[1]))
         np.add.at(weights, inner.row_of, thin)
@@ -138,6 +145,20 @@ class ComputedGram:
             self.count_values(tile.size)
             self._cache.add(name, tile)
         return tile
+
+    @cached_property
+    def _feature_rows(self) -> tuple[Any, Any] | None:
+        """phi of rows and columns as sparse matrices, shape (n, n_features) each."""
+        rows = self._kernel.feature_rows(self._rows)
+        cols = rows if self.layout.is_symmetric else self._kernel.feature_rows(self._cols)
+        if rows is None or cols is None:
+            return None
+        from scipy.sparse import csr_array  # models that predict with other kernels do not wait for it
+
+        width = 1 + max(int(side.indices.max(initial=0)) for side in (rows, cols))
+        sides: list[Any] = [(side.values, side.indices, side.indptr) for side in (rows, cols)]
+        left, right = (csr_array(side, shape=(len(side[2]) - 1, width)) for side in sides)
+        return left, right
 
     @cached_property
     def _sides(self) -> tuple[DistinctRows, DistinctRows]:

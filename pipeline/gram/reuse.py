@@ -56,8 +56,10 @@ class Loan(NamedTuple):
 
 
 def best_loan(new: LaidOut, stores: Iterable[TileStore]) -> Loan | None:
-    """From the store that has most of them."""
-    loans = (Loan(store, shared_tiles(new, store)) for store in stores)
+    """From the store that has most of them, of those of smaller corpora that this one begins with."""
+    n_structures = new.layout.rows.n_structures
+    smaller = (store for store in stores if store.layout.rows.n_structures < n_structures)
+    loans = (Loan(store, shared_tiles(new, store)) for store in smaller)
     return max((loan for loan in loans if loan.tiles), key=lambda loan: len(loan.tiles), default=None)
 
 

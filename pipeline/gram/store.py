@@ -49,8 +49,7 @@ from gramline.pipeline.storage.writer import REVISION, GroupWriter, write_attrib
 
 TILES = "tiles"  # name of the tile array
 STORE_FORMAT = 2  # of what is on disk; 1 had no seal on its attributes
-SPARSE_FORMAT = 3  # that leaves tiles out: earlier versions would take it for one that is not finished
-READABLE = (1, 2, 3)
+READABLE = (1, 2)
 NOT_RETRYABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EFBIG)
 
 
@@ -122,7 +121,7 @@ class TileStore:
                 about["recipe"] = recipe.to_dict()
             if not keep.is_all:
                 about["keep"] = keep.to_dict()
-            return writer.commit({"gramline": "gram", "format": _format(about), **about})
+            return writer.commit({"gramline": "gram", "format": STORE_FORMAT, **about})
 
     def grown_layout(self, layout: BlockLayout) -> GramLayout:
         """That of the symmetric matrix with one more segment of rows."""
@@ -138,7 +137,7 @@ class TileStore:
             segments = self._attributes["segments"]
             changed = {"spec": spec.to_dict(), "segments": segments | {"rows": [*segments["rows"], segment]}}
             with segment_named(self.url, group, segment["folder"]):
-                write_attributes(group, {**self._attributes, **changed, "format": _format(self._attributes)})
+                write_attributes(group, {**self._attributes, **changed, "format": STORE_FORMAT})
         return TileStore(self.url)
 
     def _check_tiles(self) -> None:
@@ -213,12 +212,12 @@ class TileStore:
         return self.keep.n_tiles(self.layout, self.tiles.tile_bytes)
 
     def present(self) -> set[tuple[int, int]]:
-        """Stored tiles that are done."""
+        """Tiles to be kept that are done; an earlier version, which knows no others, may have stored more."""
         n_rows, n_cols = self.layout.rows.n_blocks, self.layout.cols.n_blocks
         return {
             (i, j)
             for i, j in self.tiles.present()
-            if i < n_rows and j < n_cols and (i <= j or not self.layout.is_symmetric)
+            if i < n_rows and j < n_cols and (i <= j or not self.layout.is_symmetric) and self.keeps(i, j)
         }
 
     def read_tile(
@@ -276,10 +275,6 @@ class TileStore:
                 raise storage_error(self.url, error) from error
             raise  # may pass: the executor tries again
         meter.add(tiles_kept=1, bytes_written=self.tiles.tile_bytes)
-
-
-def _format(about: dict[str, Any]) -> int:
-    return SPARSE_FORMAT if "keep" in about else STORE_FORMAT
 
 
 def tiled_shape(layout: GramLayout) -> tuple[int, int]:

@@ -50,14 +50,12 @@ def training_gram(
     """
     if fits_memory(kernel, corpus):
         return DenseGram.of(kernel, corpus, block_rows=options.get("block_rows"))
-    loan = None if beside is None else best_loan(GramBuild(kernel, corpus, None), stores_beside(beside))
-    if loan is not None:
-        stored = StoredGram(loan.lender)
-        if stored.status().is_complete and stored.store.spec == GramSpec.of(
-            kernel, corpus.packed(), None, stored.dtype.name
-        ):
-            progress(Message(f"reading the tiles of {stored.path}"))
-            return stored
+    stores = [] if beside is None else list(stores_beside(beside))
+    for store in stores:
+        if store.spec == GramSpec.of(kernel, corpus.packed(), None, store.spec.dtype) and _is_complete(store):
+            progress(Message(f"reading the tiles of {store.url}"))
+            return StoredGram(store)
+    loan = best_loan(GramBuild(kernel, corpus, None), stores) if stores else None
     has_room = _has_room(kernel, corpus)
     if learner.factors_by_tiles or (has_room and (not learner.is_lazy or loan is not None)):
         lenders = () if loan is None else (loan.lender,)
@@ -83,6 +81,10 @@ def temporary_gram(
         # A Gaussian-process labeler factors it again when it predicts.
         weakref.finalize(gram, folder.pop_all().close)
     return gram
+
+
+def _is_complete(store: TileStore) -> bool:
+    return StoredGram(store).status().is_complete
 
 
 def _n_rows(kernel: Kernel, corpus: Corpus) -> int:

@@ -208,7 +208,7 @@ def test_a_worker_holds_far_less_than_the_matrix(dask_client: Any, tmp_path: Pat
     assert found["gram bytes"] > 190e6
     assert found["build bytes"] - found["idle bytes"] < 60e6
     assert found["train bytes"] - found["idle bytes"] < 80e6
-    assert found["reads"] == found["blocks"] ** 2
+    assert found["reads"] <= found["blocks"] ** 2
 
 
 def report_lines(found: dict[str, float], n_positions: int) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gramline.kernels import Polynomial, PositionKernel, SequenceLabeling
+from gramline.kernels import Linear, Polynomial, PositionKernel, SequenceLabeling
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.lazy_scores import Change, LazyScores
@@ -108,3 +108,19 @@ def test_equal_rows_are_one_row() -> None:
     visit = LazyScores(gram, [2]).enter(gram.layout.rows.rows(1))
     assert visit.tile.shape == (2, 2)
     assert sorted(set(visit.local.tolist())) == [0, 1]
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_linear_kernel_multiplies_by_its_features(normalized: bool) -> None:
+    kernel = PositionKernel(Linear(normalized=normalized), c=0.7)
+    train, new = CORPUS.select(np.arange(20)), CORPUS.select(np.arange(20, 30))
+    rows, cols = kernel.prepared_pair(train, new)
+    assert cols is not None
+    for gram, matrix in (
+        (ComputedGram(kernel, rows), kernel.gram(train)),
+        (ComputedGram(kernel, rows, cols), kernel.tile(rows, cols)),
+    ):
+        for transpose, whole in ((False, matrix), (True, matrix.T)):
+            W = np.linspace(-1, 1, 2 * whole.shape[1]).reshape(-1, 2)
+            np.testing.assert_allclose(gram.matmul(W, transpose=transpose), whole @ W, rtol=1e-10, atol=1e-10)
+        assert gram.values_computed == 0

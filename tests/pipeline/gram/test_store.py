@@ -220,7 +220,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     content = json.loads(metadata.read_text())
     content["attributes"]["format"] = 99
     metadata.write_text(json.dumps(content))
-    with pytest.raises(StoreError, match="of format 99, but this version of gramline reads formats 1 to 3"):
+    with pytest.raises(StoreError, match="of format 99, but this version of gramline reads formats 1 to 2"):
         TileStore(str(tmp_path / "a.zarr"))
 
 

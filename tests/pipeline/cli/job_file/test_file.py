@@ -157,7 +157,10 @@ NUMBER = "must be a whole number of at least"
     [
         ("\n[corpsu]", 2, None, "corpsu", "there is no 'corpsu'; did you mean 'corpus'?"),
         ("[cluster]\nworker = 2", 2, "cluster", "worker", "there is no 'worker'; did you mean 'workers'?"),
-        ("[gram]\nx = 2", 2, "gram", "x", "there is no 'x'; known are path, dtype, block_rows, compression"),
+        (
+            *("[gram]\nx = 2", 2, "gram", "x"),
+            "there is no 'x'; known are path, dtype, block_rows, compression, keep, tile_cache",
+        ),
         ("corpus = 3", 1, None, None, "'corpus' must be a table; write [corpus] above its settings"),
         ("[[corpus]]", 1, None, None, "'corpus' must be a table; write [corpus] above its settings"),
         ("kernel = []", 1, None, None, "'kernel' must be a table; write [kernel] above its settings"),
