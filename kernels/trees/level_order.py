@@ -58,7 +58,7 @@ class ColumnTrees(NamedTuple):
     chunks: Offsets  # shape (n_chunks + 1,)
     rank_indptr: Offsets  # ranks of chunk k are rank_starts[rank_indptr[k]:rank_indptr[k + 1]], its width included
     rank_starts: Offsets  # first column of each rank
-    columns: Ints  # column of the tile in each place, counted from the start of the chunk
+    columns: Offsets  # column of the tile in each place
     places: Ints  # place of each column: the inverse of `columns`
     parents: Ints  # place of the parent
     last_children: Ints  # place of the last child
@@ -82,9 +82,9 @@ class ColumnTrees(NamedTuple):
             places_within = np.where(exists, place[np.where(exists, neighbours, n)] - origin, width)
             return places_within[sorted_nodes].astype(np.int32)
 
-        columns = order.nodes[sorted_nodes] - origin
+        columns = order.nodes[sorted_nodes]
         places = np.empty(n, np.int32)
-        places[origin + columns] = np.arange(n) - origin
+        places[columns] = np.arange(n) - origin
         starts = np.flatnonzero(np.diff(chunk * (n + 1) + ranks[sorted_nodes], prepend=-1))
         n_ranks = np.bincount(chunk[starts], minlength=len(widths))
         rank_indptr = offsets_from_lengths(n_ranks + 1)
@@ -96,7 +96,7 @@ class ColumnTrees(NamedTuple):
             chunks,
             rank_indptr,
             rank_starts,
-            columns.astype(np.int32),
+            columns,
             places,
             within(order.parents, ~is_root),
             within(last_child, order.n_children > 0),
@@ -109,7 +109,6 @@ class ColumnChunk(NamedTuple):
     low: int
     high: int
     ranks: Offsets  # first place of each rank, and the width of the chunk
-    columns: Ints
     places: Ints
     parents: Ints
     last_children: Ints
@@ -139,8 +138,8 @@ def column_chunk(cols: ColumnTrees, number: int) -> ColumnChunk:
     """Chunk `number`."""
     low, high = cols.chunks[number], cols.chunks[number + 1]
     ranks = cols.rank_starts[cols.rank_indptr[number] : cols.rank_indptr[number + 1]]
-    columns, places = cols.columns[low:high], cols.places[low:high]
-    return ColumnChunk(low, high, ranks, columns, places, cols.parents[low:high], cols.last_children[low:high])
+    places, parents, last_children = cols.places[low:high], cols.parents[low:high], cols.last_children[low:high]
+    return ColumnChunk(low, high, ranks, places, parents, last_children)
 
 
 @jit

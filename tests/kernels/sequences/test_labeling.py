@@ -10,10 +10,12 @@ from tolerances import assert_close
 
 from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.marginalized import MarginalTables, Strip, prior_table
+from gramline.kernels.marginalized import Strip
+from gramline.kernels.marginals import MarginalTables, prior_table
+from gramline.kernels.observations import equal_columns
 from gramline.kernels.packing import frozen
-from gramline.kernels.sequences import labeling, matching_loops
-from gramline.kernels.sequences import sweep_loops as labeling_loops
+from gramline.kernels.sequences import gappy_loops, labeling, matching_loops, sweep_loops
+from gramline.kernels.sequences.ranks import RankedColumns
 
 NEGATIVE_LABEL_KERNEL = [[2.0, -1.0, 0.0], [-1.0, 1.0, -0.5], [0.0, -0.5, 1.0]]
 
@@ -184,12 +186,12 @@ def test_empty_blocks_give_empty_tiles(gap, prior):
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5])
-def test_float32_tiles_are_rounded_float64_tiles(gap):
+def test_float32_tiles_are_float64_tiles_but_for_rounding(gap):
     kernel = SequenceLabeling(0.8, gap, prior=EmpiricalPrior())
     ready = kernel.prepare(pack(words("abcab cab ab"), [["B"] * 5, ["I"] * 3, ["O", None]]))
     tile = kernel.tile(ready, ready, np.float32)
     assert tile.dtype == np.float32
-    assert np.array_equal(tile, kernel.tile(ready, ready).astype(np.float32))
+    np.testing.assert_allclose(tile, kernel.tile(ready, ready), rtol=4e-7)
 
 
 def test_same_tile_same_bytes():
@@ -283,18 +285,17 @@ def test_compiled_equals_interpreted(bags, lengths, is_gappy):
     n = packed.n_positions
     rng = np.random.default_rng(n)
     kx, weights = rng.random((n, n)), rng.random((n, n))
-    continues = np.ones(n)
-    continues[packed.starts[:-1]] = 0
-    cut = packed.starts[1]
-    chunks = np.array([[0, 0, 0, cut, cut], [cut, n, n, n, n]])
+    chunks = np.array([0, packed.starts[1], n])
+    ranked = RankedColumns.of(packed.starts, chunks)
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
         out, upward = np.empty((n, n)), np.empty((n, n))
         strip = Strip(0, len(packed), kx, weights, 0.7, 0.5, 1e300, out)
         if is_gappy:
-            assert pick(labeling_loops.sweep_gappy)(packed.starts, chunks, strip, continues, 0.4, upward)
+            assert pick(gappy_loops.sweep_gappy)(packed.starts, ranked, strip, 0.4, upward)
         else:
-            assert pick(labeling_loops.sweep_contiguous)(packed.starts, chunks, strip, 0.7 * continues, upward)
+            link = 0.7 * labeling.continuations(packed.starts)
+            assert pick(sweep_loops.sweep_contiguous)(packed.starts, chunks, strip, link, upward)
         results.append(out)
     assert_close(results[0], results[1])
 
@@ -308,7 +309,7 @@ def test_runs_compiled_equal_interpreted(n_labels):
     right = frozen(rng.random((17 if n_labels else 0, n_labels)), np.float64)
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
-        equal = pick(matching_loops.list_equal_columns)(rows, cols)
+        equal = pick(equal_columns.list_equal_columns)(rows, cols)
         out = np.full((14, 17), np.nan)
         pair = matching_loops.SequencePair(row_starts, rows, cols, labeling.continuations(col_starts))
         arguments = (pair, equal, MarginalTables(left, right, 0.7), 0.5)
@@ -319,17 +320,22 @@ def test_runs_compiled_equal_interpreted(n_labels):
     assert_close(results[0], results[1])
 
 
-@pytest.mark.parametrize("name", ["accumulate_forward", "accumulate_backward"])
-def test_chains_compiled_equal_interpreted(name):
-    rng = np.random.default_rng(1)
-    matches, decay, sums = rng.random((3, 23))
-    function, results = getattr(labeling_loops, name), []
-    for bounds in ([0, 5, 12, 17, 23], [0, 23, 23, 23, 23]):
-        decay[[0, 5, 12, 17]] = 0
-        shifted = decay if name.endswith("forward") else np.append(decay[1:], 0)
-        for call in (function, function.py_func):
-            total = sums.copy()
-            call(matches, shifted, 0.5, np.array(bounds), total)
-            results.append(total)
-    for result in results[1:]:
-        assert_close(result, results[0])
+@pytest.mark.parametrize("name", ["accumulate_forward", "accumulate_backward", "continue_forward", "continue_backward"])
+def test_ranks_compiled_equal_interpreted(name):
+    ranked = RankedColumns.of(np.array([0, 5, 6, 9, 16]), np.array([0, 16]))
+    function, results = getattr(gappy_loops, name), []
+    for call in (function, function.py_func):
+        values, row, runs, sums = np.random.default_rng(1).random((4, 16))
+        more = (values, row, 0.5, 0.3) if name.startswith("accumulate") else (sums,)
+        call(*more, ranked.rank_starts, *((runs, sums) if name.startswith("accumulate") else (row,)))
+        results.append((row, runs, sums))
+    for compiled, interpreted in zip(*results, strict=True):
+        assert_close(compiled, interpreted)
+
+
+def test_ranks_are_places_in_sequences():
+    ranked = RankedColumns.of(np.array([0, 2, 5, 5, 6, 6]), np.array([0, 5, 5, 6, 6]))
+    assert ranked.columns.tolist() == [2, 0, 3, 1, 4, 5]  # the longer sequence first
+    assert ranked.places.tolist() == [1, 3, 0, 2, 4, 0]
+    assert ranked.rank_indptr.tolist() == [0, 4, 5, 7, 8]
+    assert ranked.rank_starts.tolist() == [0, 2, 4, 5, 0, 0, 1, 0]
