@@ -71,12 +71,12 @@ class Strip(NamedTuple):
 
     first: int
     last: int
-    kx: NDArray[Any]  # shape (n_rows, n_cols); columns in the order of the recursion
+    kx: NDArray[Any]  # shape (n_rows, n_cols); columns as the recursion wants them
     weights: NDArray[Any]  # of the same shape; `kx` itself under a uniform prior
     factor: np.floating[Any]
     scale: np.floating[Any]  # c^2
     limit: np.floating[Any]  # the largest number that `out` holds
-    out: Tile  # at least as wide as `kx`; columns in their own order
+    out: Tile  # at least as wide as the tile; columns in their own order
 
 
 class Recursion(Protocol):
@@ -84,7 +84,7 @@ class Recursion(Protocol):
 
     @property
     def columns(self) -> Offsets | None:
-        """The order in which it wants the columns of `kx` and `weights`; None: as they are. Shape (n_cols,)."""
+        """Which columns of the tile it wants as those of `kx` and `weights`, perhaps some twice; None: as they are."""
         ...
 
     def run(self, strip: Strip) -> bool:
@@ -295,12 +295,12 @@ class LinkedLabeling(ReachingLabeling):
 
 
 def in_order(packed: Packed, order: Offsets) -> Packed:
-    """Its positions in another order, for observation kernels and priors alone: structures and links stay behind."""
+    """Some of its positions as one structure, for observation kernels and priors alone: links stay behind."""
     moved: dict[str, Any] = {
         name: None if (array := getattr(packed, name)) is None else array[order]
         for name in ("symbols", "labels", "codes", "prior")
     }
     features = packed.features
-    return replace(
-        packed, features=features if isinstance(features, IndexedFeatures) else features.take(order), table=None, **moved
-    )
+    if not isinstance(features, IndexedFeatures):
+        features = features.take(order)
+    return replace(packed, starts=np.array([0, len(order)]), features=features, table=None, **moved)

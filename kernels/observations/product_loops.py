@@ -38,18 +38,21 @@ class SlottedColumns(NamedTuple):
 def count_columns(row_indices: Ints, col_indices: Ints) -> Ints:
     """How many columns have each feature, int32; entries of features that do not occur hold anything.
 
-    They are never visited: the vocabulary may be far larger than the tile.
+    They are not visited where the vocabulary is far larger than the tile.
     """
     highest = -1
     for feature in row_indices:
         highest = max(highest, feature)
     for feature in col_indices:
         highest = max(highest, feature)
-    counts = np.empty(highest + 1, np.int32)
-    for feature in row_indices:
-        counts[feature] = 0
-    for feature in col_indices:
-        counts[feature] = 0
+    if highest < 4 * (len(row_indices) + len(col_indices)):
+        counts = np.zeros(highest + 1, np.int32)
+    else:
+        counts = np.empty(highest + 1, np.int32)
+        for feature in row_indices:
+            counts[feature] = 0
+        for feature in col_indices:
+            counts[feature] = 0
     for feature in col_indices:
         counts[feature] += 1
     return counts

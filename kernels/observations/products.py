@@ -30,7 +30,7 @@ from gramline.kernels.observations.product_loops import (
 from gramline.kernels.packing import Features, Floats, Ints, Packed, frozen
 
 # Measured on 2048 columns: a dense line costs about as much as a rare list of this share of the columns.
-DENSE_SHARE_OF_COUNTS = 1 / 64
+DENSE_SHARE_OF_COUNTS = 1 / 128
 DENSE_SHARE_OF_SUMS = 1 / 8
 MOST_SINGLE_DEGREE, MOST_SINGLE_OFFSET = 4, 1e4
 # Nanoseconds per cell, rough: only their ratios decide which way is taken.

@@ -1,117 +1,106 @@
 """The two sweeps of the gappy sequence labeling kernel over a strip of row structures. Jitted functions only.
 
-Columns are sorted by their place in their sequence (`RankedColumns`), so the sums along a sequence are vector
-operations from one rank to the next, over all sequences of a chunk; only the finished row is put in order again.
+Columns stand side by side (`SideBySide`): the sums along a sequence go from a place to the one LANES further on, for
+all sequences of a group at once, in vectors; only the finished row is put in order again.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
 from gramline.kernels.marginalized import Strip
 from gramline.kernels.packing import Offsets
-from gramline.kernels.sequences.ranks import RankedColumns
+from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 
 Line = NDArray[Any]  # float64 or float32, all of one precision
 
 
-@jit
-def continue_forward(sums: Line, ranks: Offsets, row: Line) -> None:
-    """row = 1+U': one and S of the place before, nothing at the first of a sequence."""
-    for t in range(ranks[1]):
-        row[t] = 1.0
-    for rank in range(1, len(ranks) - 1):
-        low, size, left = ranks[rank], ranks[rank + 1] - ranks[rank], ranks[rank - 1]
-        target, before = row[low : low + size], sums[left : left + size]
-        for i in range(size):
-            target[i] = 1.0 + before[i]
+class GappyRows(NamedTuple):
+    """Room for one row structure; the lines are for one chunk, with LANES zeros at either end of sums and runs."""
+
+    upward: Line  # shape (n_rows, n_places): 1+U', then the finished values
+    downward: Line  # 1+D' of a row
+    sums: Line  # S
+    runs: Line  # r
+    decay: Line  # gap times 0 or 1
 
 
 @jit
-def continue_backward(sums: Line, ranks: Offsets, row: Line) -> None:
-    """row = 1+D': one and S of the place behind, nothing at the last of a sequence."""
-    for rank in range(len(ranks) - 1):
-        low, high = ranks[rank], ranks[rank + 1]
-        size = ranks[rank + 2] - high if rank + 2 < len(ranks) else 0  # sequences that go on
-        target, behind = row[low : low + size], sums[high : high + size]
-        for i in range(size):
-            target[i] = 1.0 + behind[i]
-        for t in range(low + size, high):
-            row[t] = 1.0
-
-
-@jit
-def accumulate_forward(
-    values: Line, row: Line, factor: float, gap: float, ranks: Offsets, runs: Line, sums: Line
-) -> None:
-    """r(t) = factor values(t) row(t) + gap r(t-1) and S(t) = r(t) + gap S(t), in place; `runs` is room for r."""
-    for t in range(ranks[1]):
-        runs[t] = factor * values[t] * row[t]
-    for rank in range(1, len(ranks) - 1):
-        low, size, left = ranks[rank], ranks[rank + 1] - ranks[rank], ranks[rank - 1]
-        target, before = runs[low : low + size], runs[left : left + size]
-        seen, factors = values[low : low + size], row[low : low + size]
-        for i in range(size):
-            target[i] = factor * seen[i] * factors[i] + gap * before[i]
+def accumulate_forward(values: Line, row: Line, factor: float, gap: float, rows: GappyRows) -> None:
+    """r(t) = factor values(t) row(t) + gap r(t-1) and S(t) = r(t) + gap S(t), in place."""
+    runs, sums, decay = rows.runs, rows.sums[LANES:], rows.decay
     for t in range(len(values)):
-        sums[t] = runs[t] + gap * sums[t]
+        runs[t + LANES] = factor * values[t] * row[t] + decay[t] * runs[t]
+    finished = runs[LANES:]
+    for t in range(len(values)):
+        sums[t] = finished[t] + gap * sums[t]
 
 
 @jit
-def accumulate_backward(
-    values: Line, row: Line, factor: float, gap: float, ranks: Offsets, runs: Line, sums: Line
-) -> None:
+def accumulate_backward(values: Line, row: Line, factor: float, gap: float, rows: GappyRows) -> None:
     """r(t) = factor values(t) row(t) + gap r(t+1) and S(t) = r(t) + gap S(t), in place."""
-    for rank in range(len(ranks) - 2, -1, -1):
-        low, high = ranks[rank], ranks[rank + 1]
-        size = ranks[rank + 2] - high if rank + 2 < len(ranks) else 0
-        target, behind = runs[low : low + size], runs[high : high + size]
-        seen, factors = values[low : low + size], row[low : low + size]
-        for i in range(size):
-            target[i] = factor * seen[i] * factors[i] + gap * behind[i]
-        for t in range(low + size, high):
-            runs[t] = factor * values[t] * row[t]
+    runs, sums, decay = rows.runs, rows.sums[LANES:], rows.decay
+    for t in range(len(values) - 1, -1, -1):
+        runs[t] = factor * values[t] * row[t] + decay[t] * runs[t + LANES]
     for t in range(len(values)):
         sums[t] = runs[t] + gap * sums[t]
 
 
 @jit
-def sweep_gappy(row_starts: Offsets, cols: RankedColumns, strip: Strip, gap: float, upward: Line) -> bool:
+def sweep_up(weights: Line, factor: float, gap: float, follows: Line, begin: int, rows: GappyRows) -> None:
+    """1+U' of all rows of a structure, for one chunk that begins there."""
+    width, sums, decay = len(follows), rows.sums, rows.decay
+    sums[: width + 2 * LANES] = 0.0
+    rows.runs[:LANES] = 0.0
+    for t in range(width):
+        decay[t] = gap * follows[t]
+    for i in range(len(weights)):
+        above = rows.upward[i, begin : begin + width]
+        for t in range(width):
+            above[t] = 1.0 + follows[t] * sums[t]
+        accumulate_forward(weights[i, begin : begin + width], above, factor, gap, rows)
+
+
+@jit
+def sweep_down(kx: Line, weights: Line, strip: Strip, gap: float, precedes: Line, begin: int, rows: GappyRows) -> int:
+    """scale kx (1+U') (1+D') of the same in place of 1+U'; how many values are beyond +-limit."""
+    factor, scale, limit = strip.factor, strip.scale, strip.limit
+    width, behind, downward, decay = len(precedes), rows.sums[2 * LANES :], rows.downward, rows.decay
+    rows.sums[: width + 2 * LANES] = 0.0
+    rows.runs[width : width + LANES] = 0.0
+    n_bad = 0
+    for t in range(width):
+        decay[t] = gap * precedes[t]
+    for i in range(len(kx) - 1, -1, -1):
+        above, observed = rows.upward[i, begin : begin + width], kx[i, begin : begin + width]
+        for t in range(width):
+            downward[t] = 1.0 + precedes[t] * behind[t]
+        for t in range(width):
+            value = scale * observed[t] * (above[t] * downward[t])
+            n_bad += not (abs(value) <= limit)
+            above[t] = value
+        accumulate_backward(weights[i, begin : begin + width], downward, factor, gap, rows)
+    return n_bad
+
+
+@jit
+def sweep_gappy(row_starts: Offsets, cols: SideBySide, strip: Strip, gap: float, rows: GappyRows) -> bool:
     """out = scale * kx * (1+U') * (1+D') with kap = factor * weights; every skipped position counts `gap`.
 
-    `upward` is room for 1+U' of the longest row structure and the widest chunk. Returns whether all is within +-limit.
+    Returns whether all is within +-limit.
     """
-    kx, weights, out = strip.kx, strip.weights, strip.out
-    factor, scale, limit = strip.factor, strip.scale, strip.limit
-    starts = row_starts[strip.first : strip.last + 1]
-    lines = np.empty((4, upward.shape[1]), upward.dtype)
+    starts, places = row_starts[strip.first : strip.last + 1], cols.places
     n_bad = 0
-    for chunk in range(len(cols.chunks) - 1):
-        begin, end = cols.chunks[chunk], cols.chunks[chunk + 1]
-        width = end - begin
-        if width == 0:
-            continue
-        ranks = cols.rank_starts[cols.rank_indptr[chunk] : cols.rank_indptr[chunk + 1]]
-        places = cols.places[begin:end]
-        sums, runs, downward, products = lines[0, :width], lines[1, :width], lines[2, :width], lines[3, :width]
-        for structure in range(len(starts) - 1):
-            first, last = starts[structure] - starts[0], starts[structure + 1] - starts[0]
-            sums[:] = 0.0
-            for i in range(first, last):
-                above = upward[i - first, :width]
-                continue_forward(sums, ranks, above)
-                accumulate_forward(weights[i, begin:end], above, factor, gap, ranks, runs, sums)
-            sums[:] = 0.0
-            for i in range(last - 1, first - 1, -1):
-                above, observed, target = upward[i - first, :width], kx[i, begin:end], out[i, begin:end]
-                continue_backward(sums, ranks, downward)
-                for t in range(width):
-                    value = scale * observed[t] * (above[t] * downward[t])
-                    n_bad += not (abs(value) <= limit)
-                    products[t] = value
-                for t in range(width):
-                    target[t] = products[places[t]]
-                accumulate_backward(weights[i, begin:end], downward, factor, gap, ranks, runs, sums)
+    for structure in range(len(starts) - 1):
+        first, last = starts[structure] - starts[0], starts[structure + 1] - starts[0]
+        kx, weights = strip.kx[first:last], strip.weights[first:last]
+        for chunk in range(len(cols.chunks) - 1):
+            begin, end = cols.chunks[chunk], cols.chunks[chunk + 1]
+            sweep_up(weights, strip.factor, gap, cols.follows[begin:end], begin, rows)
+            n_bad += sweep_down(kx, weights, strip, gap, cols.precedes[begin:end], begin, rows)
+        for i in range(last - first):
+            finished, target = rows.upward[i], strip.out[first + i]
+            for t in range(len(places)):
+                target[t] = finished[places[t]]
     return n_bad == 0

@@ -27,9 +27,9 @@ from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
 from gramline.kernels.sequences.counted_loops import CountedSequences, sweep_counted
-from gramline.kernels.sequences.gappy_loops import sweep_gappy
+from gramline.kernels.sequences.gappy_loops import GappyRows, sweep_gappy
 from gramline.kernels.sequences.matching_loops import SequencePair, fill_runs
-from gramline.kernels.sequences.ranks import RankedColumns
+from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 from gramline.kernels.sequences.sweep_loops import sweep_contiguous
 
 CHUNK_COLUMNS = 1024  # 1+U' of a sentence of 40 positions stays in the second-level cache; measured
@@ -113,7 +113,9 @@ class SequenceLabeling(ReachingLabeling):
 def _counted(work: Work, observed: PowerStrips) -> tuple[CountedSequences, tuple[Any, Any, Any], NDArray[Any]]:
     """What the loop over a whole tile of binary features takes."""
     marginals, counted = work.marginals, observed.counted
-    runs = structure_runs(work.cols.starts, CHUNK_COLUMNS)
+    n_chunks = max(1, round(work.cols.n_positions / CHUNK_COLUMNS))
+    widest = -(-work.cols.n_positions // n_chunks) + int(work.cols.lengths.max(initial=0))
+    runs = structure_runs(work.cols.starts, widest)
     chunks = np.array([0, *(last for _, last in runs)], np.int64)
     by_label = marginals.left if marginals.is_uniform else marginals.by_label
     sides = counted.rows, counted.cols, observed.powers, marginals.left, by_label
@@ -142,16 +144,17 @@ class GappySweeps:
 
     def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float, precision: type[np.floating[Any]]) -> None:
         self.row_starts, self.gap = row_starts, precision(gap)
-        self.ranked = RankedColumns.of(col_starts, chunk_starts(col_starts, CHUNK_COLUMNS))
-        shape = int(np.diff(row_starts).max(initial=0)), int(np.diff(self.ranked.chunks).max(initial=0))
-        self.upward = np.empty(shape, precision)
+        self.cols = SideBySide.of(col_starts, CHUNK_COLUMNS, precision)
+        longest, widest = (int(np.diff(bounds).max(initial=0)) for bounds in (row_starts, self.cols.chunks))
+        lines = np.zeros((4, widest + 2 * LANES), precision)
+        self.rows = GappyRows(np.empty((longest, len(self.cols.columns)), precision), *lines)
 
     @property
     def columns(self) -> Offsets:
-        return self.ranked.columns
+        return self.cols.columns
 
     def run(self, strip: Strip) -> bool:
-        return sweep_gappy(self.row_starts, self.ranked, strip, self.gap, self.upward)
+        return sweep_gappy(self.row_starts, self.cols, strip, self.gap, self.rows)
 
 
 def continuations(starts: Offsets) -> Floats:

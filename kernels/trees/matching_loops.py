@@ -40,22 +40,6 @@ class MatchTables(NamedTuple):
 
 
 @jit
-def multiply_children(p: int, q: int, base: int, pair: TreePair, tables: MatchTables) -> bool:
-    """products[v, u] = kap (1+D') of child v of row node p and child u of column node q; whether any two are equal."""
-    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
-    first, other = rows.first_children[p], cols.first_children[q]
-    found = False
-    for v in range(rows.n_children[p]):
-        code = row_codes[first + v]
-        kap, down = tables.kap[first + v - base], tables.down[first + v - base]
-        for u in range(cols.n_children[q]):
-            is_equal = col_codes[other + u] == code
-            tables.products[v, u] = kap[other + u] * down[other + u] if is_equal else 0.0
-            found |= is_equal
-    return found
-
-
-@jit
 def match_forward(products: Table, n: int, m: int, sums: Table) -> None:
     """sums[v, u] = SF(v, u) for up to n and m children, both at least 1."""
     sums[0, : m + 1] = 1.0
@@ -82,28 +66,47 @@ def match_backward(products: Table, n: int, m: int, sums: Table) -> None:
 
 
 @jit
-def match_downward(structure: int, pair: TreePair, marginals: MarginalTables, tables: MatchTables) -> None:
-    """kap and 1+D' of all equal pairs of a row tree, children first; 1+U' of all of them is 1 so far."""
+def fill_kap(structure: int, pair: TreePair, marginals: MarginalTables, kap: Table) -> None:
+    """kap of all equal pairs of a row tree where the prior is not uniform."""
     rows, cols, equal = pair.rows, pair.cols, pair.equal
-    left, right, factor = marginals.left, marginals.right, marginals.factor
+    left, right = marginals.left, marginals.right
+    base = rows.starts[structure]
+    for p in range(base, rows.starts[structure + 1]):
+        for place in range(equal.starts[equal.codes[p]], equal.starts[equal.codes[p] + 1]):
+            row, col = rows.nodes[p], cols.nodes[equal.columns[place]]
+            marginal = left[row, 0] * right[col, 0]
+            for y in range(1, left.shape[1]):
+                marginal += left[row, y] * right[col, y]
+            kap[p - base, equal.columns[place]] = marginals.factor * marginal
+
+
+@jit
+def match_downward(structure: int, pair: TreePair, tables: MatchTables) -> None:
+    """1+D' of all equal pairs of a row tree, children first; 1+U' of all of them is 1 so far."""
+    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
+    starts, codes, columns = pair.equal.starts, pair.equal.codes, pair.equal.columns
+    n_children, first_children = cols.n_children, cols.first_children
+    kap, down, up, products = tables.kap, tables.down, tables.up, tables.products
     base = rows.starts[structure]
     for p in range(rows.starts[structure + 1] - 1, base - 1, -1):
-        n = rows.n_children[p]
-        kap, down, up = tables.kap[p - base], tables.down[p - base], tables.up[p - base]
-        for place in range(equal.starts[equal.codes[p]], equal.starts[equal.codes[p] + 1]):
-            q = equal.columns[place]
-            m = cols.n_children[q]
-            kap[q] = factor
-            if left.shape[1] > 0:
-                row, col = rows.nodes[p], cols.nodes[q]
-                marginal = left[row, 0] * right[col, 0]
-                for y in range(1, left.shape[1]):
-                    marginal += left[row, y] * right[col, y]
-                kap[q] = factor * marginal
-            down[q] = up[q] = 1.0
-            if n > 0 and m > 0 and multiply_children(p, q, base, pair, tables):
-                match_forward(tables.products, n, m, tables.forward)
-                down[q] = tables.forward[n, m]
+        n, first = rows.n_children[p], rows.first_children[p]
+        downs, ups = down[p - base], up[p - base]
+        for place in range(starts[codes[p]], starts[codes[p] + 1]):
+            q = columns[place]
+            downs[q] = ups[q] = 1.0
+            m, other, found = n_children[q], first_children[q], False
+            for v in range(n):
+                for u in range(m):
+                    found |= col_codes[other + u] == row_codes[first + v]
+            if not found:
+                continue
+            for v in range(n):
+                node = first + v - base
+                for u in range(m):
+                    is_equal = col_codes[other + u] == row_codes[first + v]
+                    products[v, u] = kap[node, other + u] * down[node, other + u] if is_equal else 0.0
+            match_forward(products, n, m, tables.forward)
+            downs[q] = tables.forward[n, m]
 
 
 @jit
@@ -116,27 +119,42 @@ def match_upward(
     out: NDArray[Any],
 ) -> int:
     """1+U' of all equal pairs of a row tree, parents first, and G; how many values are beyond +-limit."""
-    rows, cols, equal, row_codes, col_codes = pair.rows, pair.cols, pair.equal, pair.row_codes, pair.col_codes
+    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
+    starts, codes, columns = pair.equal.starts, pair.equal.codes, pair.equal.columns
+    n_children, first_children, nodes = cols.n_children, cols.first_children, cols.nodes
+    kap, down, up, products = tables.kap, tables.down, tables.up, tables.products
+    forward, backward = tables.forward, tables.backward
     base, n_bad = rows.starts[structure], 0
     for p in range(base, rows.starts[structure + 1]):
         n, first = rows.n_children[p], rows.first_children[p]
-        kap, down, up, target = tables.kap[p - base], tables.down[p - base], tables.up[p - base], out[rows.nodes[p]]
-        for place in range(equal.starts[equal.codes[p]], equal.starts[equal.codes[p] + 1]):
-            q = equal.columns[place]
-            value = scale * (down[q] * up[q])
+        downs, ups, target = down[p - base], up[p - base], out[rows.nodes[p]]
+        for place in range(starts[codes[p]], starts[codes[p] + 1]):
+            q = columns[place]
+            value = scale * (downs[q] * ups[q])
             n_bad += not (abs(value) <= limit)
-            target[cols.nodes[q]] = value
-            m, other = cols.n_children[q], cols.first_children[q]
-            if n == 0 or m == 0 or not multiply_children(p, q, base, pair, tables):
-                continue
-            match_forward(tables.products, n, m, tables.forward)
-            match_backward(tables.products, n, m, tables.backward)
-            above = kap[q] * up[q]
+            target[nodes[q]] = value
+            m, other, found = n_children[q], first_children[q], False
             for v in range(n):
-                row = tables.up[first + v - base]
+                for u in range(m):
+                    found |= col_codes[other + u] == row_codes[first + v]
+            if not found:
+                continue
+            above = kap[p - base, q] * ups[q]
+            if n == 1 and m == 1:
+                up[first - base, other] = 1.0 + above
+                continue
+            for v in range(n):
+                node = first + v - base
+                for u in range(m):
+                    is_equal = col_codes[other + u] == row_codes[first + v]
+                    products[v, u] = kap[node, other + u] * down[node, other + u] if is_equal else 0.0
+            match_forward(products, n, m, forward)
+            match_backward(products, n, m, backward)
+            for v in range(n):
                 for u in range(m):
                     if col_codes[other + u] == row_codes[first + v]:
-                        row[other + u] = 1.0 + above * (tables.forward[v, u] * tables.backward[v + 1, u + 1])
+                        around = forward[v, u] * backward[v + 1, u + 1]
+                        up[first + v - base, other + u] = 1.0 + above * around
     return n_bad
 
 
@@ -154,9 +172,12 @@ def fill_matches(
     kap of an equal pair is factor * sum_y left[i, y] right[t, y], or factor alone where the tables are empty.
     """
     starts = pair.rows.starts
+    tables.kap[:] = marginals.factor
     for structure in range(len(starts) - 1):
         out[starts[structure] : starts[structure + 1]] = 0.0
-        match_downward(structure, pair, marginals, tables)
+        if marginals.left.shape[1] > 0:
+            fill_kap(structure, pair, marginals, tables.kap)
+        match_downward(structure, pair, tables)
         if match_upward(structure, pair, scale, limit, tables, out) > 0:
             return structure
     return -1
