@@ -20,6 +20,7 @@ Tile = NDArray[np.float32]
 VECTOR = 16  # numbers of a cache line
 FIRST = VECTOR - 1
 
+
 class CountedSequences(NamedTuple):
     """Both sides of the tile: where sequences begin, which features they have, and what is known of their labels."""
 
@@ -53,7 +54,9 @@ def continue_up(values: Singles, above: Singles, factor: np.float32, starts: Off
 
 
 @jit
-def sweep_down(rows: StructureRows, n_rows: int, starts: Offsets, end: int, factor: np.float32, scale: np.float32) -> None:
+def sweep_down(
+    rows: StructureRows, n_rows: int, starts: Offsets, end: int, factor: np.float32, scale: np.float32
+) -> None:
     """upward = scale kx (1+U') (1+D') in place for one structure and the columns from the first start to `end`.
 
     1+D' of two rows takes turns in `downward`: a row that is read and written at places side by side is three times as
@@ -75,7 +78,7 @@ def sweep_down(rows: StructureRows, n_rows: int, starts: Offsets, end: int, fact
 
 
 @jit
-def write_rows(finished: Singles, n_cols: int, limit: np.float32, out: Tile) -> int:
+def write_rows(finished: Singles, n_cols: int, limit: np.float32, out: Tile) -> np.int32:
     """Copy finished rows into the tile; how many values are beyond +-limit.
 
     Rows are made from the last to the first, but memory takes them twice as fast from the first to the last.

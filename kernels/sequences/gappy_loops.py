@@ -6,6 +6,7 @@ all sequences of a group at once, in vectors; only the finished row is put in or
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
@@ -14,6 +15,7 @@ from gramline.kernels.packing import Offsets
 from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 
 Line = NDArray[Any]  # float64 or float32, all of one precision
+Number = np.floating[Any]  # of the same
 
 
 class GappyRows(NamedTuple):
@@ -27,7 +29,7 @@ class GappyRows(NamedTuple):
 
 
 @jit
-def accumulate_forward(values: Line, row: Line, factor: float, gap: float, rows: GappyRows) -> None:
+def accumulate_forward(values: Line, row: Line, factor: Number, gap: Number, rows: GappyRows) -> None:
     """r(t) = factor values(t) row(t) + gap r(t-1) and S(t) = r(t) + gap S(t), in place."""
     runs, sums, decay = rows.runs, rows.sums[LANES:], rows.decay
     for t in range(len(values)):
@@ -38,7 +40,7 @@ def accumulate_forward(values: Line, row: Line, factor: float, gap: float, rows:
 
 
 @jit
-def accumulate_backward(values: Line, row: Line, factor: float, gap: float, rows: GappyRows) -> None:
+def accumulate_backward(values: Line, row: Line, factor: Number, gap: Number, rows: GappyRows) -> None:
     """r(t) = factor values(t) row(t) + gap r(t+1) and S(t) = r(t) + gap S(t), in place."""
     runs, sums, decay = rows.runs, rows.sums[LANES:], rows.decay
     for t in range(len(values) - 1, -1, -1):
@@ -48,7 +50,7 @@ def accumulate_backward(values: Line, row: Line, factor: float, gap: float, rows
 
 
 @jit
-def sweep_up(weights: Line, factor: float, gap: float, follows: Line, begin: int, rows: GappyRows) -> None:
+def sweep_up(weights: Line, factor: Number, gap: Number, follows: Line, begin: int, rows: GappyRows) -> None:
     """1+U' of all rows of a structure, for one chunk that begins there."""
     width, sums, decay = len(follows), rows.sums, rows.decay
     sums[: width + 2 * LANES] = 0.0
@@ -63,7 +65,7 @@ def sweep_up(weights: Line, factor: float, gap: float, follows: Line, begin: int
 
 
 @jit
-def sweep_down(kx: Line, weights: Line, strip: Strip, gap: float, precedes: Line, begin: int, rows: GappyRows) -> int:
+def sweep_down(kx: Line, weights: Line, strip: Strip, gap: Number, precedes: Line, begin: int, rows: GappyRows) -> int:
     """scale kx (1+U') (1+D') of the same in place of 1+U'; how many values are beyond +-limit."""
     factor, scale, limit = strip.factor, strip.scale, strip.limit
     width, behind, downward, decay = len(precedes), rows.sums[2 * LANES :], rows.downward, rows.decay
@@ -85,7 +87,7 @@ def sweep_down(kx: Line, weights: Line, strip: Strip, gap: float, precedes: Line
 
 
 @jit
-def sweep_gappy(row_starts: Offsets, cols: SideBySide, strip: Strip, gap: float, rows: GappyRows) -> bool:
+def sweep_gappy(row_starts: Offsets, cols: SideBySide, strip: Strip, gap: Number, rows: GappyRows) -> bool:
     """out = scale * kx * (1+U') * (1+D') with kap = factor * weights; every skipped position counts `gap`.
 
     Returns whether all is within +-limit.

@@ -94,9 +94,9 @@ def match_tables(pair: TreePair, precision: type[np.floating[Any]]) -> MatchTabl
     """Room for the equal pairs of the largest row tree, and for the children of any two nodes."""
     longest = int(np.diff(pair.rows.starts).max(initial=0))
     n, m = (int(side.n_children.max(initial=0)) for side in (pair.rows, pair.cols))
-    nodes = np.empty((3, longest, len(pair.cols.nodes)), precision)
-    sums = np.empty((2, n + 1, m + 1), precision)
-    return MatchTables(*nodes, np.empty((n, m), precision), *sums)
+    kap, down, up = np.empty((3, longest, len(pair.cols.nodes)), precision)
+    forward, backward = np.empty((2, n + 1, m + 1), precision)
+    return MatchTables(kap, down, up, np.empty((n, m), precision), forward, backward)
 
 
 class Subtrees:

@@ -178,7 +178,7 @@ class TestWhatOverflowsOnTheWay:
     def packed(self) -> Packed:
         rng = np.random.default_rng(0)
         names = [f"f{number}" for number in range(60)]
-        small = [[{name: 1.0 for name in rng.choice(names[:9], 4)} for _ in range(size)] for size in (3, 5, 2, 4)]
+        small = [[dict.fromkeys(rng.choice(names[:9], 4), 1.0) for _ in range(size)] for size in (3, 5, 2, 4)]
         large = [[dict.fromkeys(names, 1.0)]]
         return self.kernel.prepare(pack([*small[:2], *large, *small[2:]]))
 

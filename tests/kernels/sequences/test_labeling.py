@@ -8,14 +8,22 @@ from oracles.sequence_labeling import full_kernel, scalar_gram
 from strategies import LABELS, letters, pack, packed_sequences, real_bags, sequence_kernels, words
 from tolerances import assert_close
 
-from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
+from gramline.kernels import (
+    EmpiricalPrior,
+    Identity,
+    Linear,
+    Polynomial,
+    SequenceLabeling,
+    TabulatedPrior,
+    UniformPrior,
+)
 from gramline.kernels.errors import KernelOverflowError, PackingError
 from gramline.kernels.marginalized import Strip
 from gramline.kernels.marginals import MarginalTables, prior_table
 from gramline.kernels.observations import equal_columns
 from gramline.kernels.packing import frozen
-from gramline.kernels.sequences import gappy_loops, labeling, matching_loops, sweep_loops
-from gramline.kernels.sequences.ranks import RankedColumns
+from gramline.kernels.sequences import counted_loops, gappy_loops, labeling, matching_loops, sweep_loops
+from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 
 NEGATIVE_LABEL_KERNEL = [[2.0, -1.0, 0.0], [-1.0, 1.0, -0.5], [0.0, -0.5, 1.0]]
 
@@ -285,16 +293,18 @@ def test_compiled_equals_interpreted(bags, lengths, is_gappy):
     n = packed.n_positions
     rng = np.random.default_rng(n)
     kx, weights = rng.random((n, n)), rng.random((n, n))
-    chunks = np.array([0, packed.starts[1], n])
-    ranked = RankedColumns.of(packed.starts, chunks)
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
         out, upward = np.empty((n, n)), np.empty((n, n))
         strip = Strip(0, len(packed), kx, weights, 0.7, 0.5, 1e300, out)
         if is_gappy:
-            assert pick(gappy_loops.sweep_gappy)(packed.starts, ranked, strip, 0.4, upward)
+            cols = SideBySide.of(packed.starts, 1, np.float64)
+            strip = strip._replace(kx=kx[:, cols.columns], weights=weights[:, cols.columns])
+            width = int(np.diff(cols.chunks).max()) + 2 * LANES
+            rows = gappy_loops.GappyRows(np.empty((n, len(cols.columns))), *np.zeros((4, width)))
+            assert pick(gappy_loops.sweep_gappy)(packed.starts, cols, strip, 0.4, rows)
         else:
-            link = 0.7 * labeling.continuations(packed.starts)
+            link, chunks = 0.7 * labeling.continuations(packed.starts), np.array([0, packed.starts[1], n])
             assert pick(sweep_loops.sweep_contiguous)(packed.starts, chunks, strip, link, upward)
         results.append(out)
     assert_close(results[0], results[1])
@@ -320,22 +330,40 @@ def test_runs_compiled_equal_interpreted(n_labels):
     assert_close(results[0], results[1])
 
 
-@pytest.mark.parametrize("name", ["accumulate_forward", "accumulate_backward", "continue_forward", "continue_backward"])
-def test_ranks_compiled_equal_interpreted(name):
-    ranked = RankedColumns.of(np.array([0, 5, 6, 9, 16]), np.array([0, 16]))
-    function, results = getattr(gappy_loops, name), []
-    for call in (function, function.py_func):
-        values, row, runs, sums = np.random.default_rng(1).random((4, 16))
-        more = (values, row, 0.5, 0.3) if name.startswith("accumulate") else (sums,)
-        call(*more, ranked.rank_starts, *((runs, sums) if name.startswith("accumulate") else (row,)))
-        results.append((row, runs, sums))
-    for compiled, interpreted in zip(*results, strict=True):
-        assert_close(compiled, interpreted)
+INNER_LOOPS = {
+    gappy_loops: ["accumulate_forward", "accumulate_backward", "sweep_up", "sweep_down"],
+    counted_loops: ["continue_up", "sweep_down", "write_rows", "aligned", "room_for_rows"],
+}
 
 
-def test_ranks_are_places_in_sequences():
-    ranked = RankedColumns.of(np.array([0, 2, 5, 5, 6, 6]), np.array([0, 5, 5, 6, 6]))
-    assert ranked.columns.tolist() == [2, 0, 3, 1, 4, 5]  # the longer sequence first
-    assert ranked.places.tolist() == [1, 3, 0, 2, 4, 0]
-    assert ranked.rank_indptr.tolist() == [0, 4, 5, 7, 8]
-    assert ranked.rank_starts.tolist() == [0, 2, 4, 5, 0, 0, 1, 0]
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+@pytest.mark.parametrize("prior", [UniformPrior(), TabulatedPrior()], ids=repr)
+def test_single_sweeps_compiled_equal_interpreted(gap, prior, monkeypatch):
+    observation = Polynomial(2, normalized=True)
+    rng = np.random.default_rng(2)
+    bags = [[dict.fromkeys(rng.choice(list("abcdefgh"), 3), 1.0) for _ in range(size)] for size in (4, 1, 3, 5)]
+    packed = pack(bags, tables=[rng.dirichlet([1, 1, 1], len(bag)).tolist() for bag in bags])
+    kernel = SequenceLabeling(0.8, gap, observation, prior)
+    ready = kernel.prepare(packed)
+    compiled = kernel.tile(ready, ready, np.float32)
+    for module, names in INNER_LOOPS.items():
+        for name in names:
+            monkeypatch.setattr(module, name, getattr(module, name).py_func)
+    for name, module in (("sweep_gappy", gappy_loops), ("sweep_counted", counted_loops)):
+        monkeypatch.setattr(labeling, name, getattr(module, name).py_func)
+    assert kernel.tile(ready, ready, np.float32).tobytes() == compiled.tobytes()
+
+
+def test_side_by_side():
+    starts = np.array([0, 2, 5, 5, 6])
+    cols = SideBySide.of(starts, 1000, np.float32)
+    assert len(cols.columns) == 3 * LANES  # the longest has three positions
+    assert cols.places.tolist() == [1, 1 + LANES, 0, LANES, 2 * LANES, 2]  # longer sequences first
+    assert cols.columns[cols.places].tolist() == list(range(6))
+    assert cols.follows[cols.places].tolist() == [0, 1, 0, 1, 1, 0]
+    assert cols.precedes[cols.places].tolist() == [1, 0, 1, 1, 0, 0]
+    assert cols.follows.sum() == cols.precedes.sum() == 3
+    assert cols.chunks.tolist() == [0, 3 * LANES]
+    many = SideBySide.of(np.arange(0, 200, 2), 64, np.float64)
+    assert many.chunks.tolist() == [0, 64, 128, 192, 224]
+    assert SideBySide.of(np.array([0]), 64, np.float64).chunks.tolist() == [0]
