@@ -78,7 +78,7 @@ def sweep_down(
 
 
 @jit
-def write_rows(finished: Singles, n_cols: int, limit: np.float32, out: Tile) -> np.int32:
+def write_rows(finished: Singles, n_cols: int, limit: np.float32, out: Tile) -> int:
     """Copy finished rows into the tile; how many values are beyond +-limit.
 
     Rows are made from the last to the first, but memory takes them twice as fast from the first to the last.
@@ -90,7 +90,7 @@ def write_rows(finished: Singles, n_cols: int, limit: np.float32, out: Tile) -> 
             value = values[t]
             n_bad = np.int32(n_bad + np.int32(not (abs(value) <= limit)))
             target[t] = value
-    return n_bad
+    return int(n_bad)
 
 
 @jit

@@ -1,10 +1,10 @@
-"""The two sweeps of the gappy sequence labeling kernel over a strip of row structures. Jitted functions only.
+"""The two sweeps of the gappy sequence labeling kernel in single precision. Jitted functions only.
 
 Columns stand side by side (`SideBySide`): the sums along a sequence go from a place to the one LANES further on, for
 all sequences of a group at once, in vectors; only the finished row is put in order again.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from gramline.kernels.marginalized import Strip
 from gramline.kernels.packing import Offsets
 from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 
-Line = NDArray[Any]  # float64 or float32, all of one precision
-Number = np.floating[Any]  # of the same
+Line = NDArray[np.float32]
 
 
 class GappyRows(NamedTuple):
@@ -29,7 +28,7 @@ class GappyRows(NamedTuple):
 
 
 @jit
-def accumulate_forward(values: Line, row: Line, factor: Number, gap: Number, rows: GappyRows) -> None:
+def accumulate_forward(values: Line, row: Line, factor: np.float32, gap: np.float32, rows: GappyRows) -> None:
     """r(t) = factor values(t) row(t) + gap r(t-1) and S(t) = r(t) + gap S(t), in place."""
     runs, sums, decay = rows.runs, rows.sums[LANES:], rows.decay
     for t in range(len(values)):
@@ -40,7 +39,7 @@ def accumulate_forward(values: Line, row: Line, factor: Number, gap: Number, row
 
 
 @jit
-def accumulate_backward(values: Line, row: Line, factor: Number, gap: Number, rows: GappyRows) -> None:
+def accumulate_backward(values: Line, row: Line, factor: np.float32, gap: np.float32, rows: GappyRows) -> None:
     """r(t) = factor values(t) row(t) + gap r(t+1) and S(t) = r(t) + gap S(t), in place."""
     runs, sums, decay = rows.runs, rows.sums[LANES:], rows.decay
     for t in range(len(values) - 1, -1, -1):
@@ -50,7 +49,7 @@ def accumulate_backward(values: Line, row: Line, factor: Number, gap: Number, ro
 
 
 @jit
-def sweep_up(weights: Line, factor: Number, gap: Number, follows: Line, begin: int, rows: GappyRows) -> None:
+def sweep_up(weights: Line, factor: np.float32, gap: np.float32, follows: Line, begin: int, rows: GappyRows) -> None:
     """1+U' of all rows of a structure, for one chunk that begins there."""
     width, sums, decay = len(follows), rows.sums, rows.decay
     sums[: width + 2 * LANES] = 0.0
@@ -65,7 +64,9 @@ def sweep_up(weights: Line, factor: Number, gap: Number, follows: Line, begin: i
 
 
 @jit
-def sweep_down(kx: Line, weights: Line, strip: Strip, gap: Number, precedes: Line, begin: int, rows: GappyRows) -> int:
+def sweep_down(
+    kx: Line, weights: Line, strip: Strip, gap: np.float32, precedes: Line, begin: int, rows: GappyRows
+) -> int:
     """scale kx (1+U') (1+D') of the same in place of 1+U'; how many values are beyond +-limit."""
     factor, scale, limit = strip.factor, strip.scale, strip.limit
     width, behind, downward, decay = len(precedes), rows.sums[2 * LANES :], rows.downward, rows.decay
@@ -87,7 +88,7 @@ def sweep_down(kx: Line, weights: Line, strip: Strip, gap: Number, precedes: Lin
 
 
 @jit
-def sweep_gappy(row_starts: Offsets, cols: SideBySide, strip: Strip, gap: Number, rows: GappyRows) -> bool:
+def sweep_gappy(row_starts: Offsets, cols: SideBySide, strip: Strip, gap: np.float32, rows: GappyRows) -> bool:
     """out = scale * kx * (1+U') * (1+D') with kap = factor * weights; every skipped position counts `gap`.
 
     Returns whether all is within +-limit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from gramline.kernels.marginalized import (
     Observation,
     Reach,
     ReachingLabeling,
+    Recursion,
     Strip,
     Work,
 )
@@ -26,6 +28,7 @@ from gramline.kernels.observations.products import PowerStrips
 from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
+from gramline.kernels.sequences.chain_loops import sweep_chains
 from gramline.kernels.sequences.counted_loops import CountedSequences, sweep_counted
 from gramline.kernels.sequences.gappy_loops import GappyRows, sweep_gappy
 from gramline.kernels.sequences.matching_loops import SequencePair, fill_runs
@@ -98,10 +101,11 @@ class SequenceLabeling(ReachingLabeling):
             mirror(out)
         return failed < 0
 
-    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> Sweeps | GappySweeps:
+    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> Recursion:
         if self.gap == 0:
             return Sweeps(rows.starts, cols.starts, precision)
-        return GappySweeps(rows.starts, cols.starts, float(self.gap), precision)
+        kind = Chains if precision is np.float64 else GappySweeps
+        return kind(rows.starts, cols.starts, float(self.gap))
 
     def fill(self, work: Work, out: Tile) -> Iterator[tuple[int, int]]:
         if self.gap > 0 or not isinstance(work.observed, PowerStrips):
@@ -139,15 +143,31 @@ class Sweeps:
         return sweep_contiguous(self.row_starts, self.chunks, strip, strip.factor * self.continues, self.upward)
 
 
-class GappySweeps:
-    """The same where positions may be skipped: sums along the columns of a sequence, too."""
+class Chains:
+    """The same in double precision where positions may be skipped: sums along the columns of a sequence, too."""
 
-    def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float, precision: type[np.floating[Any]]) -> None:
-        self.row_starts, self.gap = row_starts, precision(gap)
-        self.cols = SideBySide.of(col_starts, CHUNK_COLUMNS, precision)
+    columns = None
+
+    def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float) -> None:
+        self.row_starts, self.gap = row_starts, gap
+        self.continues = continuations(col_starts)
+        cuts = chunk_starts(col_starts, CHUNK_COLUMNS)
+        self.chunks = np.array([quarters(col_starts, *cut) for cut in pairwise(cuts)], np.int64).reshape(-1, 5)
+        self.upward = np.empty((int(np.diff(row_starts).max(initial=0)), int(np.diff(cuts).max(initial=0))))
+
+    def run(self, strip: Strip) -> bool:
+        return sweep_chains(self.row_starts, self.chunks, strip, self.continues, self.gap, self.upward)
+
+
+class GappySweeps:
+    """The same in single precision, sequences side by side."""
+
+    def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float) -> None:
+        self.row_starts, self.gap = row_starts, np.float32(gap)
+        self.cols = SideBySide.of(col_starts, CHUNK_COLUMNS, np.float32)
         longest, widest = (int(np.diff(bounds).max(initial=0)) for bounds in (row_starts, self.cols.chunks))
-        lines = np.zeros((4, widest + 2 * LANES), precision)
-        self.rows = GappyRows(np.empty((longest, len(self.cols.columns)), precision), *lines)
+        upward = np.empty((longest, len(self.cols.columns)), np.float32)
+        self.rows = GappyRows(upward, *np.zeros((4, widest + 2 * LANES), np.float32))
 
     @property
     def columns(self) -> Offsets:
@@ -162,3 +182,10 @@ def continuations(starts: Offsets) -> Floats:
     continues = np.ones(int(starts[-1]))
     continues[starts[:-1]] = 0.0
     return continues
+
+
+def quarters(starts: Offsets, begin: int, end: int) -> list[int]:
+    """Five bounds that split the positions begin..end-1 into four nearly equal parts of whole structures."""
+    targets = begin + (end - begin) * np.arange(1, 4) // 4
+    inside = starts[np.searchsorted(starts, targets)]
+    return [int(begin), *(int(bound) for bound in inside), int(end)]

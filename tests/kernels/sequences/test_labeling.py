@@ -22,7 +22,7 @@ from gramline.kernels.marginalized import Strip
 from gramline.kernels.marginals import MarginalTables, prior_table
 from gramline.kernels.observations import equal_columns
 from gramline.kernels.packing import frozen
-from gramline.kernels.sequences import counted_loops, gappy_loops, labeling, matching_loops, sweep_loops
+from gramline.kernels.sequences import chain_loops, counted_loops, gappy_loops, labeling, matching_loops, sweep_loops
 from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 
 NEGATIVE_LABEL_KERNEL = [[2.0, -1.0, 0.0], [-1.0, 1.0, -0.5], [0.0, -0.5, 1.0]]
@@ -297,15 +297,13 @@ def test_compiled_equals_interpreted(bags, lengths, is_gappy):
     for pick in (lambda f: f, lambda f: f.py_func):
         out, upward = np.empty((n, n)), np.empty((n, n))
         strip = Strip(0, len(packed), kx, weights, 0.7, 0.5, 1e300, out)
+        continues, cut = labeling.continuations(packed.starts), packed.starts[1]
         if is_gappy:
-            cols = SideBySide.of(packed.starts, 1, np.float64)
-            strip = strip._replace(kx=kx[:, cols.columns], weights=weights[:, cols.columns])
-            width = int(np.diff(cols.chunks).max()) + 2 * LANES
-            rows = gappy_loops.GappyRows(np.empty((n, len(cols.columns))), *np.zeros((4, width)))
-            assert pick(gappy_loops.sweep_gappy)(packed.starts, cols, strip, 0.4, rows)
+            chunks = np.array([[0, 0, 0, cut, cut], [cut, n, n, n, n]])
+            assert pick(chain_loops.sweep_chains)(packed.starts, chunks, strip, continues, 0.4, upward)
         else:
-            link, chunks = 0.7 * labeling.continuations(packed.starts), np.array([0, packed.starts[1], n])
-            assert pick(sweep_loops.sweep_contiguous)(packed.starts, chunks, strip, link, upward)
+            chunks = np.array([0, cut, n])
+            assert pick(sweep_loops.sweep_contiguous)(packed.starts, chunks, strip, 0.7 * continues, upward)
         results.append(out)
     assert_close(results[0], results[1])
 
@@ -367,3 +365,19 @@ def test_side_by_side():
     many = SideBySide.of(np.arange(0, 200, 2), 64, np.float64)
     assert many.chunks.tolist() == [0, 64, 128, 192, 224]
     assert SideBySide.of(np.array([0]), 64, np.float64).chunks.tolist() == [0]
+
+
+@pytest.mark.parametrize("name", ["accumulate_forward", "accumulate_backward"])
+def test_chains_compiled_equal_interpreted(name):
+    rng = np.random.default_rng(1)
+    matches, decay, sums = rng.random((3, 23))
+    function, results = getattr(chain_loops, name), []
+    for bounds in ([0, 5, 12, 17, 23], [0, 23, 23, 23, 23]):
+        decay[[0, 5, 12, 17]] = 0
+        shifted = decay if name.endswith("forward") else np.append(decay[1:], 0)
+        for call in (function, function.py_func):
+            total = sums.copy()
+            call(matches, shifted, 0.5, np.array(bounds), total)
+            results.append(total)
+    for result in results[1:]:
+        assert_close(result, results[0])
