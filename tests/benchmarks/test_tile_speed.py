@@ -23,7 +23,8 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.features import spelling
 
 LABELS = ("B", "I", "O")
-COPY_SHARES = {"spelling": 0.15, "identity": 0.2, "gappy": 0.12, "spelling normalized, float32": 0.28}
+COPY_SHARES = {"spelling": 0.15, "identity": 0.2, "gappy": 0.12, "spelling normalized, float32": 0.15}
+# The aim for the single-precision tile is 0.28; its counts, sweeps and stores together take longer than that allows.
 TIMES_DOUBLE = 1.8  # how much faster the normalized spelling tile is in single than in double precision
 PEERS = ("scikit-learn polynomial_kernel", "sparse product, then the power")  # the observation kernel, no recursion
 
