@@ -20,6 +20,7 @@ from gramline.kernels.trees.matching_loops import MatchTables, TreePair, fill_ma
 
 CHUNK_COLUMNS = 1024
 SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats passing over all; measured
+MOST_CELLS = 1 << 21  # of the largest row tree and all columns: three tables of so many numbers stay below 50 MB
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class TreeLabeling(LinkedLabeling):
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         if isinstance(self.observation, Identity):
             pair = tree_pair(rows, cols)
-            if pair.equal.n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions:
+            few = pair.equal.n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions
+            if few and int(rows.lengths.max(initial=0)) * cols.n_positions <= MOST_CELLS:
                 out = tile_memory(rows.n_positions, cols.n_positions, dtype, memory)
                 if self._fill_matches(rows, cols, pair, out):
                     return out[:, : cols.n_positions]
