@@ -17,6 +17,8 @@ from gramline.kernels.packing import Offsets
 
 Tile = NDArray[np.float32]
 
+Places = NDArray[np.uint32]  # unsigned numbers are looked up faster
+
 VECTOR = 16  # numbers of a cache line
 FIRST = VECTOR - 1
 
@@ -27,6 +29,8 @@ class CountedSequences(NamedTuple):
     row_starts: Offsets
     col_starts: Offsets
     chunks: Offsets  # first structure of each chunk of columns, and the number of all
+    starts: Places  # first column of each structure, counted from the start of its chunk
+    shifted_starts: Places  # FIRST + col_starts
     rows: RowSlots
     cols: SlottedColumns
     powers: SinglePowers
@@ -44,25 +48,24 @@ class StructureRows(NamedTuple):
 
 
 @jit
-def continue_up(values: Singles, above: Singles, factor: np.float32, starts: Offsets, row: Singles) -> None:
+def continue_up(values: Singles, above: Singles, factor: np.float32, starts: Places, row: Singles) -> None:
     """row = 1+U' of the row below one with these values and `above` = 1+U'; 1 where a column starts a sequence."""
     before, target = above[FIRST:], row[FIRST + 1 :]  # what is written is aligned
-    for t in range(starts[-1]):
+    for t in range(len(values)):
         target[t] = 1.0 + (factor * values[t]) * before[t]
     for start in starts:
-        row[FIRST + start] = 1.0
+        row[start] = 1.0
 
 
 @jit
 def sweep_down(
-    rows: StructureRows, n_rows: int, starts: Offsets, end: int, factor: np.float32, scale: np.float32
+    rows: StructureRows, n_rows: int, begin: int, end: int, starts: Places, factor: np.float32, scale: np.float32
 ) -> None:
-    """upward = scale kx (1+U') (1+D') in place for one structure and the columns from the first start to `end`.
+    """upward = scale kx (1+U') (1+D') in place for one structure and the columns begin..end-1; starts count from there.
 
     1+D' of two rows takes turns in `downward`: a row that is read and written at places side by side is three times as
     slow. It is 1 where the next column starts a sequence, because the row below is set to 0 there.
     """
-    begin = starts[0]
     width = end - begin
     rows.downward[:, : width + 1] = 0.0
     for i in range(n_rows - 1, -1, -1):
@@ -73,8 +76,9 @@ def sweep_down(
             down = np.float32(1.0) + (factor * values[t]) * below[t]
             row[t] = down
             above[t] = scale * observed[t] * (above[t] * down)
+        finished = rows.downward[i % 2]
         for start in starts:
-            rows.downward[i % 2, start - begin] = 0.0
+            finished[start] = 0.0
 
 
 @jit
@@ -137,10 +141,11 @@ def sweep_counted(
             if not is_uniform:
                 left = pair.left[first + i : first + i + 1]
                 multiply_marginals(left, pair.by_label, rows.kx[i : i + 1], rows.weights[i : i + 1])
-            continue_up(rows.weights[i], rows.upward[i], numbers[0], col_starts, rows.upward[i + 1])
+            continue_up(rows.weights[i, :n_cols], rows.upward[i], numbers[0], pair.shifted_starts, rows.upward[i + 1])
         for chunk in range(len(chunks) - 1):
-            starts, end = col_starts[chunks[chunk] : chunks[chunk + 1]], col_starts[chunks[chunk + 1]]
-            sweep_down(rows, last - first, starts, end, numbers[0], numbers[1])
+            begin, end = col_starts[chunks[chunk]], col_starts[chunks[chunk + 1]]
+            starts = pair.starts[chunks[chunk] : chunks[chunk + 1]]
+            sweep_down(rows, last - first, begin, end, starts, numbers[0], numbers[1])
         n_bad += write_rows(rows.upward, n_cols, numbers[2], out[first:last])
         rows.upward[0] = 1.0
     return n_bad == 0

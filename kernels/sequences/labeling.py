@@ -29,7 +29,7 @@ from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
 from gramline.kernels.sequences.chain_loops import sweep_chains
-from gramline.kernels.sequences.counted_loops import CountedSequences, sweep_counted
+from gramline.kernels.sequences.counted_loops import FIRST, CountedSequences, sweep_counted
 from gramline.kernels.sequences.gappy_loops import GappyRows, sweep_gappy
 from gramline.kernels.sequences.matching_loops import SequencePair, fill_runs
 from gramline.kernels.sequences.side_by_side import LANES, SideBySide
@@ -123,7 +123,10 @@ def _counted(work: Work, observed: PowerStrips) -> tuple[CountedSequences, tuple
     chunks = np.array([0, *(last for _, last in runs)], np.int64)
     by_label = marginals.left if marginals.is_uniform else marginals.by_label
     sides = counted.rows, counted.cols, observed.powers, marginals.left, by_label
-    pair = CountedSequences(work.rows.starts, work.cols.starts, chunks, *sides)
+    col_starts = work.cols.starts
+    own = col_starts[:-1] - np.repeat(col_starts[chunks[:-1]], np.diff(chunks))
+    places = own.astype(np.uint32), (FIRST + col_starts).astype(np.uint32)
+    pair = CountedSequences(work.rows.starts, col_starts, chunks, *places, *sides)
     return pair, (work.factor, work.scale, work.limit), counted.room
 
 
