@@ -75,10 +75,12 @@ def add_lines(dense: Bytes, lines: Offsets, n_lines: int, halves: Bytes, counts:
 
 
 @jit
-def count_common(row: int, rows: RowSlots, cols: SlottedColumns, halves: Bytes, counts: Counts) -> None:
-    """counts[t] = number of features that row and column t share; `counts` has two entries per byte of a line."""
+def count_common(row: int, rows: RowSlots, cols: SlottedColumns, lines: Offsets, halves: Bytes, counts: Counts) -> None:
+    """counts[t] = number of features that row and column t share; `counts` has two entries per byte of a line.
+
+    `lines` is room for MOST_LINES numbers, `halves` for a line.
+    """
     dense, rare_starts, rare_cols = cols.dense, cols.rare_starts, cols.rare_cols
-    lines = np.empty(MOST_LINES, np.int64)
     n_lines = 0
     counts[:] = 0
     for e in range(rows.indptr[row], rows.indptr[row + 1]):
@@ -101,9 +103,9 @@ def fill_from_counts(
     first: int, rows: RowSlots, cols: SlottedColumns, table: Floats, counts: Counts, out: Floats
 ) -> None:
     """out[i, t] = table[dot(first + i, t)]; `counts` is room for a row."""
-    halves = np.empty(cols.dense.shape[1], np.uint8)
+    lines, halves = np.empty(MOST_LINES, np.int64), np.empty(cols.dense.shape[1], np.uint8)
     for i in range(len(out)):
-        count_common(first + i, rows, cols, halves, counts)
+        count_common(first + i, rows, cols, lines, halves, counts)
         line = out[i]
         for t in range(len(line)):
             line[t] = table[counts[t]]
@@ -114,9 +116,9 @@ def fill_from_distances(
     first: int, rows: RowSlots, cols: SlottedColumns, col_sizes: Offsets, table: Floats, counts: Counts, out: Floats
 ) -> None:
     """out[i, t] = table[|x - x'|^2]; |x - x'|^2 = size + size' - 2 dot."""
-    halves = np.empty(cols.dense.shape[1], np.uint8)
+    lines, halves = np.empty(MOST_LINES, np.int64), np.empty(cols.dense.shape[1], np.uint8)
     for i in range(len(out)):
-        count_common(first + i, rows, cols, halves, counts)
+        count_common(first + i, rows, cols, lines, halves, counts)
         line = out[i]
         size = rows.indptr[first + i + 1] - rows.indptr[first + i]
         for t in range(len(line)):
@@ -160,7 +162,7 @@ def fill_powers(
     first: int, rows: RowSlots, cols: SlottedColumns, powers: SinglePowers, counts: Counts, out: Singles
 ) -> None:
     """out[i, t] = k_x of row first + i and column t in float32; `counts` is room for a row."""
-    halves = np.empty(cols.dense.shape[1], np.uint8)
+    lines, halves = np.empty(MOST_LINES, np.int64), np.empty(cols.dense.shape[1], np.uint8)
     for i in range(len(out)):
-        count_common(first + i, rows, cols, halves, counts)
+        count_common(first + i, rows, cols, lines, halves, counts)
         raise_counts(first + i, counts, powers, out[i])

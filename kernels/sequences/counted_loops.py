@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
 from gramline.kernels.marginals import multiply_marginals
-from gramline.kernels.observations.count_loops import SinglePowers, Singles, count_common, raise_counts
+from gramline.kernels.observations.count_loops import MOST_LINES, SinglePowers, Singles, count_common, raise_counts
 from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns
 from gramline.kernels.packing import Offsets
 
@@ -131,12 +131,12 @@ def sweep_counted(
     row_starts, col_starts, chunks = pair.row_starts, pair.col_starts, pair.chunks
     n_cols, is_uniform = col_starts[-1], pair.left.shape[0] == 0
     rows = room_for_rows(pair)
-    halves = np.empty(pair.cols.dense.shape[1], np.uint8)
+    lines, halves = np.empty(MOST_LINES, np.int64), np.empty(pair.cols.dense.shape[1], np.uint8)
     n_bad = 0
     for structure in range(len(row_starts) - 1):
         first, last = row_starts[structure], row_starts[structure + 1]
         for i in range(last - first):
-            count_common(first + i, pair.rows, pair.cols, halves, room)
+            count_common(first + i, pair.rows, pair.cols, lines, halves, room)
             raise_counts(first + i, room, pair.powers, rows.kx[i, :n_cols])
             if not is_uniform:
                 left = pair.left[first + i : first + i + 1]

@@ -184,7 +184,7 @@ class TestCompiledEqualsInterpreted:
             table, counted, distances = np.arange(20.0), np.empty((5, 5)), np.empty((5, 5))
             pick(count_loops.fill_from_counts)(0, rows, cols, table, room, counted)
             pick(count_loops.fill_from_distances)(0, rows, cols, np.diff(f.indptr), table, room, distances)
-            pick(count_loops.count_common)(4, rows, cols, halves, room)
+            pick(count_loops.count_common)(4, rows, cols, np.empty(15, np.int64), halves, room)
             powers, lines = np.empty((2, 4, 5, 5), np.float32), np.empty((2, 4, 5), np.float32)
             for number, units in enumerate((singles[:0], singles)):
                 for degree in range(1, 5):
