@@ -121,12 +121,20 @@ def _counted(work: Work, observed: PowerStrips) -> tuple[CountedSequences, tuple
     widest = -(-work.cols.n_positions // n_chunks) + int(work.cols.lengths.max(initial=0))
     runs = structure_runs(work.cols.starts, widest)
     chunks = np.array([0, *(last for _, last in runs)], np.int64)
-    by_label = marginals.left if marginals.is_uniform else marginals.by_label
-    sides = counted.rows, counted.cols, observed.powers, marginals.left, by_label
     col_starts = work.cols.starts
-    own = col_starts[:-1] - np.repeat(col_starts[chunks[:-1]], np.diff(chunks))
-    places = own.astype(np.uint32), (FIRST + col_starts).astype(np.uint32)
-    pair = CountedSequences(work.rows.starts, col_starts, chunks, *places, *sides)
+    own_starts = col_starts[:-1] - np.repeat(col_starts[chunks[:-1]], np.diff(chunks))
+    pair = CountedSequences(
+        row_starts=work.rows.starts,
+        col_starts=col_starts,
+        chunks=chunks,
+        starts=own_starts.astype(np.uint32),
+        shifted_starts=(FIRST + col_starts).astype(np.uint32),
+        rows=counted.rows,
+        cols=counted.cols,
+        powers=observed.powers,
+        left=marginals.left,
+        by_label=marginals.left if marginals.is_uniform else marginals.by_label,
+    )
     return pair, (work.factor, work.scale, work.limit), counted.room
 
 
