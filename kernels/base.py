@@ -128,8 +128,9 @@ class Kernel(Record):
 
     @abstractmethod
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
-        """Kernel values between all rows of two prepared corpora, computed in float64, stored as `dtype`.
+        """Kernel values between all rows of two prepared corpora as `dtype`; float32 ones may be computed in float32.
 
+        A value depends on its two structures alone, bit for bit, not on the others of the tile.
         Shape (row_count(rows), row_count(cols)). Raises KernelOverflowError instead of returning inf or nan.
         `memory` is reused where given: a C-contiguous array of `dtype`, as large or larger. The tile is then a view of
         its first rows and columns; the others hold anything. New memory takes as long as a third of a tile.

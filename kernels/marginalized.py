@@ -10,24 +10,26 @@ A family (sequences, trees, DAGs) adds only its `Recursion`: how U' and D' follo
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from gramline.kernels._jit import jit
-from gramline.kernels.base import Kernel, Tile, is_same, mirror, row_strips, tile_memory
+from gramline.kernels.base import Kernel, Tile, is_same, mirror, require_fit, row_strips, tile_memory
 from gramline.kernels.errors import KernelOverflowError, PackingError
+from gramline.kernels.marginals import Marginals, marginal_factor, prior_table
 from gramline.kernels.matrices import Matrix, SquareMatrix
-from gramline.kernels.observations.base import Identity, ObservationKernel
-from gramline.kernels.packing import Floats, Packable, Packed, frozen
+from gramline.kernels.observations.base import Identity, ObservationKernel, OrderedStrips, Strips
+from gramline.kernels.observations.indexed import IndexedFeatures
+from gramline.kernels.packing import Floats, Offsets, Packable, Packed
 from gramline.kernels.parameters import Positive, Weight
 from gramline.kernels.priors import Prior, UniformPrior
 from gramline.kernels.value_kinds import Refused
 
+SINGLE = np.finfo(np.float32)
 EIGENVALUE_TOLERANCE = 1e-10
 
 
@@ -62,24 +64,46 @@ Reach = Annotated[
 
 
 class Strip(NamedTuple):
-    """Row structures first..last-1 against all columns, as the compiled sweeps read them; kap = factor * weights."""
+    """Row structures first..last-1 against all columns, as the compiled sweeps read them; kap = factor * weights.
+
+    All but `out` is of the precision of the recursion: float32 only where `out` is float32, too.
+    """
 
     first: int
     last: int
-    kx: Floats  # shape (n_rows, n_cols)
-    weights: Floats  # of the same shape; `kx` itself under a uniform prior
-    factor: float
-    scale: float  # c^2
-    limit: float  # the largest number that `out` holds
-    out: Tile  # at least as wide as `kx`
+    kx: NDArray[Any]  # shape (n_rows, n_cols); columns as the recursion wants them
+    weights: NDArray[Any]  # of the same shape; `kx` itself under a uniform prior
+    factor: np.floating[Any]
+    scale: np.floating[Any]  # c^2
+    limit: np.floating[Any]  # the largest number that `out` holds
+    out: Tile  # at least as wide as the tile; columns in their own order
 
 
 class Recursion(Protocol):
     """U' and D' of one tile, prepared once (masks, orders); run strip by strip."""
 
+    @property
+    def columns(self) -> Offsets | None:
+        """Which columns of the tile it wants as those of `kx` and `weights`, perhaps some twice; None: as they are."""
+        ...
+
     def run(self, strip: Strip) -> bool:
         """Write G = c^2 kx (1+U') (1+D') of a strip into `strip.out`; True if every value is within its limit."""
         ...
+
+
+class Work(NamedTuple):
+    """What one tile is made of, all in the precision of its arithmetic."""
+
+    rows: Packed
+    cols: Packed  # in the order of the recursion
+    precision: type[np.floating[Any]]
+    recursion: Recursion
+    observed: Strips
+    marginals: Marginals
+    factor: np.floating[Any]
+    scale: np.floating[Any]
+    limit: np.floating[Any]
 
 
 class PositionLabeling(Kernel):
@@ -97,8 +121,8 @@ class PositionLabeling(Kernel):
         return float(self.c) ** 2
 
     @abstractmethod
-    def recursion(self, rows: Packed, cols: Packed) -> Recursion:
-        """The continuation sums between two prepared corpora."""
+    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> Recursion:
+        """The continuation sums between two prepared corpora, in arithmetic of `precision`."""
 
     def prepare(self, packed: Packed, like: Packed | None = None) -> Packed:
         packed = super().prepare(packed, like)
@@ -121,25 +145,74 @@ class PositionLabeling(Kernel):
     def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
         n_cols = cols.n_positions
         out = tile_memory(rows.n_positions, n_cols, dtype, memory)
-        observed = self.observation.strips(rows, cols)
-        recursion = self.recursion(rows, cols)
-        marginals = Marginals(rows, cols, self.label_matrix())
-        factor = self.link(rows.n_labels) * marginals.factor
-        scale, limit = float(self.c) ** 2, float(np.finfo(out.dtype).max)
-        strips = list(row_strips(rows.starts, n_cols))
-        longest = max((int(rows.starts[last] - rows.starts[first]) for first, last in strips), default=0)
-        kx = np.empty((longest, n_cols))
-        weights = kx if marginals.is_uniform else np.empty_like(kx)
-        for first, last in strips:
-            low, high = int(rows.starts[first]), int(rows.starts[last])
-            observed.fill(low, high, kx[: high - low])
-            marginals.weigh(low, high, kx, weights)
-            arrays = kx[: high - low], weights[: high - low]
-            if not recursion.run(Strip(first, last, *arrays, factor, scale, limit, out[low:high])):
-                raise self.overflow_in(rows, cols, (first, last), out.dtype)
+        is_single = out.dtype == np.float32 and self.is_single(rows, cols)
+        for strip in self.fill(self.work(rows, cols, out.dtype, np.float32 if is_single else np.float64), out):
+            if not is_single:
+                raise self.overflow_in(rows, cols, strip, out.dtype)
+            self.mend(rows, cols, strip, out)
         if is_same(rows, cols):
             mirror(out)
         return out[:, :n_cols]
+
+    def is_single(self, rows: Packed, cols: Packed) -> bool:
+        """Whether float32 tiles are computed in float32: where nothing is negative, rounding errors stay small.
+
+        Asks the kernel and not the numbers: a value must not depend on the other structures of its tile.
+        """
+        known = float(self.c) ** 2, self.link(rows.n_labels) * marginal_factor(rows, cols, self.label_matrix())
+        return (
+            self.observation.is_never_negative(rows, cols)
+            and (self.label_kernel is None or bool(np.min(self.label_kernel) >= 0))
+            and all(SINGLE.tiny <= number <= SINGLE.max for number in known)
+        )
+
+    def work(self, rows: Packed, cols: Packed, dtype: np.dtype[Any], precision: type[np.floating[Any]]) -> Work:
+        """Everything prepared to fill a tile of `dtype`, in arithmetic of `precision`."""
+        recursion = self.recursion(rows, cols, precision)
+        order = recursion.columns
+        ordered = cols if order is None else in_order(cols, order)
+        if order is not None and isinstance(cols.features, IndexedFeatures):  # a new order would need a new index
+            observed: Strips = OrderedStrips(self.observation.strips(rows, cols, precision), order, precision)
+        else:
+            observed = self.observation.strips(rows, ordered, precision)
+        marginals = Marginals(rows, ordered, self.label_matrix(), precision)
+        factor, scale, limit = self.link(rows.n_labels) * marginals.factor, float(self.c) ** 2, np.finfo(dtype).max
+        numbers = (precision(number) for number in (factor, scale, limit))
+        return Work(rows, ordered, precision, recursion, observed, marginals, *numbers)
+
+    def fill(self, work: Work, out: Tile) -> Iterator[tuple[int, int]]:
+        """Write the tile strip by strip; yields strips (first, last) of row structures with values that do not fit."""
+        starts, n_cols, marginals = work.rows.starts, work.cols.n_positions, work.marginals
+        strips = list(row_strips(starts, n_cols))
+        longest = max((int(starts[last] - starts[first]) for first, last in strips), default=0)
+        kx = np.empty((longest, n_cols), work.precision)
+        weights = kx if marginals.is_uniform else np.empty_like(kx)
+        for first, last in strips:
+            low, high = int(starts[first]), int(starts[last])
+            work.observed.fill(low, high, kx[: high - low])
+            marginals.weigh(low, high, kx, weights)
+            arrays = kx[: high - low], weights[: high - low]
+            if not work.recursion.run(Strip(first, last, *arrays, work.factor, work.scale, work.limit, out[low:high])):
+                yield first, last
+
+    def mend(self, rows: Packed, cols: Packed, strip: tuple[int, int], out: Tile) -> None:
+        """Compute pairs of a strip again that are not finite in float32: what overflows on the way may fit at its end.
+
+        Pair by pair, each alone first: beside one that overflows, its neighbours in the tile are not finite, either.
+        """
+        for row, col in product(range(*strip), range(len(cols))):
+            block = out[rows.starts[row] : rows.starts[row + 1], cols.starts[col] : cols.starts[col + 1]]
+            if np.isfinite(block).all():
+                continue
+            try:
+                if len(rows) == len(cols) == 1:
+                    exact = self.tile(rows, cols)
+                    require_fit(np.abs(exact), out.dtype, type(self).__name__, "")
+                    block[:] = exact
+                else:
+                    block[:] = self.tile(rows.structures(row, row + 1), cols.structures(col, col + 1), out.dtype)
+            except KernelOverflowError:
+                raise self.overflow(row, col, out.dtype) from None
 
     def diagonal(self, packed: Packed) -> Floats:
         result = np.empty(packed.n_positions)
@@ -170,14 +243,18 @@ class PositionLabeling(Kernel):
 
         Tries pair by pair: a strip does not say which of its pairs overflows.
         """
-        advice = f"lower {self.growing()}, normalize the observation kernel or use shorter structures"
-        if dtype == np.float32:
-            advice += ", or store the tiles as float64"
         pairs = list(product(range(*strip), range(len(cols))))
         overflowing = pairs[0]
         if len(pairs) > 1:
             overflowing = next((pair for pair in pairs if not self._fits(rows, cols, pair, dtype)), overflowing)
-        return KernelOverflowError(type(self).__name__, *overflowing, dtype.name, advice).at(owner=type(self))
+        return self.overflow(*overflowing, dtype)
+
+    def overflow(self, row: int, column: int, dtype: np.dtype[Any]) -> KernelOverflowError:
+        """The error naming a pair of structures."""
+        advice = f"lower {self.growing()}, normalize the observation kernel or use shorter structures"
+        if dtype == np.float32:
+            advice += ", or store the tiles as float64"
+        return KernelOverflowError(type(self).__name__, row, column, dtype.name, advice).at(owner=type(self))
 
     def _fits(self, rows: Packed, cols: Packed, pair: tuple[int, int], dtype: np.dtype[Any]) -> bool:
         row, col = pair
@@ -217,62 +294,13 @@ class LinkedLabeling(ReachingLabeling):
     reach: Reach = None
 
 
-class MarginalTables(NamedTuple):
-    """P'^T ky P as factor * left . right, or as `factor` alone where the tables are empty: for compiled loops."""
-
-    left: Floats  # shape (n_rows, n_labels), or (0, 0)
-    right: Floats  # shape (n_cols, n_labels), or (0, 0)
-    factor: float
-
-
-class Marginals:
-    """P'^T ky P between the positions of two corpora: one number when both priors are uniform, else left . right.
-
-    Its arrays are read-only in every case, so the loops are compiled once.
-    """
-
-    def __init__(self, rows: Packed, cols: Packed, label_kernel: Floats | None) -> None:
-        self.is_uniform = rows.prior is None and cols.prior is None
-        self.factor = 1.0
-        self.left = self.right = frozen(np.empty((0, 0)), np.float64)  # (n_rows, n_labels) and (n_cols, n_labels)
-        if not self.is_uniform:
-            left = prior_table(rows)
-            self.left = frozen(left if label_kernel is None else left @ label_kernel, np.float64)
-            self.right = frozen(prior_table(cols), np.float64)
-        elif label_kernel is None:
-            self.factor = 1.0 / rows.n_labels
-        else:
-            self.factor = float(label_kernel.sum()) / rows.n_labels**2
-
-    @cached_property
-    def by_label(self) -> Floats:
-        """`right` with a line per label, shape (n_labels, n_cols)."""
-        return frozen(self.right.T, np.float64)
-
-    def weigh(self, low: int, high: int, kx: Floats, weights: Floats) -> None:
-        """weights = kx * (P'^T ky P) for row positions low..high-1; nothing to do when uniform."""
-        if not self.is_uniform:
-            multiply_marginals(self.left[low:high], self.by_label, kx, weights)
-
-
-@jit
-def multiply_marginals(left: Floats, right: Floats, kx: Floats, weights: Floats) -> None:
-    """weights[i, t] = kx[i, t] * sum_y left[i, y] right[y, t], float64; kx and weights may have more rows."""
-    n_rows, n_labels = left.shape
-    n_cols = right.shape[1]
-    for i in range(n_rows):
-        for t in range(n_cols):
-            weights[i, t] = left[i, 0] * right[0, t]
-        for y in range(1, n_labels):
-            share = left[i, y]
-            for t in range(n_cols):
-                weights[i, t] += share * right[y, t]
-        for t in range(n_cols):
-            weights[i, t] *= kx[i, t]
-
-
-def prior_table(packed: Packed) -> Floats:
-    """P(y|x) of a prepared corpus, also when it is uniform; shape (n, n_labels)."""
-    if packed.prior is not None:
-        return packed.prior
-    return np.full((packed.n_positions, packed.n_labels), 1.0 / packed.n_labels)
+def in_order(packed: Packed, order: Offsets) -> Packed:
+    """Some of its positions as one structure, for observation kernels and priors alone: links stay behind."""
+    moved: dict[str, Any] = {
+        name: None if (array := getattr(packed, name)) is None else array[order]
+        for name in ("symbols", "labels", "codes", "prior")
+    }
+    features = packed.features
+    if not isinstance(features, IndexedFeatures):
+        features = features.take(order)
+    return replace(packed, starts=np.array([0, len(order)]), features=features, table=None, **moved)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gramline.kernels._jit import jit
 from gramline.kernels.errors import PackingError
 from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
 from gramline.kernels.observations.base import inverse_norms
@@ -70,16 +72,27 @@ class PositionKernel(PositionLabeling):
         values = np.repeat(scales, np.diff(features.indptr)) * values_of(features)
         return Features(features.indptr, features.indices, values)
 
-    def recursion(self, rows: Packed, cols: Packed) -> NoNeighbours:  # noqa: ARG002
+    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> NoNeighbours:  # noqa: ARG002
         return NoNeighbours()
 
 
 class NoNeighbours:
     """U' = D' = 0."""
 
+    columns = None
+
     def run(self, strip: Strip) -> bool:
-        target = strip.out[:, : strip.kx.shape[1]]
-        with np.errstate(over="ignore"):  # what does not fit is reported by the result
-            np.multiply(strip.kx, strip.scale, out=target, casting="same_kind")
-        # Two passes without a copy; a comparison with nan is false.
-        return not target.size or bool(target.min() >= -strip.limit and target.max() <= strip.limit)
+        return scale_cells(strip.kx, strip.scale, strip.limit, strip.out)
+
+
+@jit
+def scale_cells(kx: NDArray[Any], scale: np.floating[Any], limit: np.floating[Any], out: NDArray[Any]) -> bool:
+    """out = scale * kx, `out` perhaps wider; returns whether all of it is within +-limit."""
+    n_bad = 0
+    for i in range(kx.shape[0]):
+        observed, target = kx[i], out[i, : kx.shape[1]]
+        for t in range(len(observed)):
+            value = scale * observed[t]
+            n_bad += not (abs(value) <= limit)
+            target[t] = value
+    return n_bad == 0

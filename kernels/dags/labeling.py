@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,20 +34,22 @@ class DagLabeling(LinkedLabeling):
     summary: ClassVar[str] = "directed paths of acyclic graphs"
     packed_kind: ClassVar[str] = "dags"
 
-    def recursion(self, rows: Packed, cols: Packed) -> Paths:
-        return Paths(rows, cols)
+    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> Paths:
+        return Paths(rows, cols, precision)
 
 
 class Paths:
     """U' and D' over directed paths."""
 
-    def __init__(self, rows: Packed, cols: Packed) -> None:
+    columns = None
+
+    def __init__(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> None:
         assert isinstance(rows, PackedDags)
         assert isinstance(cols, PackedDags)
         self.rows = RowGraphs.of(rows)
         self.cols = ColumnGraphs.of(cols, chunk_starts(cols.starts))
         cells = int(rows.lengths.max(initial=0)) * int(np.diff(self.cols.chunks).max(initial=0))
-        self.tables = np.empty((2, cells))
+        self.tables = np.empty((2, cells), precision)
 
     def run(self, strip: Strip) -> bool:
         return bool(sweep_graphs(self.rows, self.cols, strip, self.tables))

@@ -49,8 +49,8 @@ def sweep_graphs(rows: RowGraphs, cols: ColumnGraphs, strip: Strip, tables: Floa
             width = high - low
             upward = tables[0, : n_nodes * width].reshape(n_nodes, width)
             sums = tables[1, : n_nodes * width].reshape(n_nodes, width)
-            downward = np.empty(width)
-            product = np.zeros(width + 1)
+            downward = np.empty(width, tables.dtype)
+            product = np.zeros(width + 1, tables.dtype)
             for place in range(n_nodes):
                 node = rows.order[base + place]
                 values, row = weights[node - origin, low:high], upward[node - base]

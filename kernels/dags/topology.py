@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
 from gramline.kernels.errors import PackingError
@@ -44,7 +45,7 @@ class Neighbours(NamedTuple):
     in one list of (column, neighbour) pairs per chunk. Columns count from the start of their chunk.
     """
 
-    firsts: Ints  # shape (n,)
+    firsts: NDArray[np.uint32]  # shape (n,); unsigned numbers are looked up faster
     more_starts: Offsets  # shape (n_chunks + 1,)
     more_columns: Ints
     more_neighbours: Ints
@@ -61,7 +62,7 @@ class Neighbours(NamedTuple):
         firsts[columns[is_first]] = neighbours[is_first] - origin[columns[is_first]]
         more, others = columns[~is_first], neighbours[~is_first]
         return cls(
-            firsts.astype(np.int32).reshape(n),
+            firsts.astype(np.uint32).reshape(n),
             np.searchsorted(more, chunks).astype(np.int64),
             (more - origin[more]).astype(np.int32),
             (others - origin[more]).astype(np.int32),

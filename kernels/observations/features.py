@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gramline.kernels.observations.base import (
     AlwaysNormalized,
@@ -15,7 +16,7 @@ from gramline.kernels.observations.base import (
     inverse_norms,
 )
 from gramline.kernels.observations.product_loops import raise_to_power
-from gramline.kernels.observations.products import feature_strips, squared_norms
+from gramline.kernels.observations.products import Power, feature_strips, squared_norms
 from gramline.kernels.packing import Features, Floats, Packed
 from gramline.kernels.parameters import Boolean, NonNegative, Positive, Whole
 
@@ -35,8 +36,16 @@ class FeatureKernel(ObservationKernel):
     def apply(self, values: Floats) -> None:
         """Replace dot products (or squared distances) by kernel values, in place; two-dimensional."""
 
-    def strips(self, rows: Packed, cols: Packed) -> Strips:
-        return feature_strips(rows, cols, self)
+    @property
+    def power(self) -> Power | None:
+        """The kernel, before normalization, as a power of the dot product; None where it is none."""
+        return None
+
+    def strips(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Strips:
+        return feature_strips(rows, cols, self, dtype)
+
+    def is_never_negative(self, rows: Packed, cols: Packed) -> bool:
+        return self.by_distance or (rows.features.is_binary and cols.features.is_binary)
 
     def self_values(self, features: Features) -> Floats:
         """k(x, x) of every feature row, before normalization."""
@@ -68,6 +77,10 @@ class Linear(FeatureKernel):
     summary: ClassVar[str] = "the dot product of features"
 
     normalized: Normalized = False
+
+    @property
+    def power(self) -> Power:
+        return Power(0.0, 1)
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,10 @@ class Polynomial(FeatureKernel):
     @property
     def of_unit_rows(self) -> bool:
         return self.unit
+
+    @property
+    def power(self) -> Power:
+        return Power(self.coef0, self.degree)
 
     def apply(self, values: Floats) -> None:
         raise_to_power(values, self.coef0, self.degree)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import DTypeLike
 
+from gramline.kernels.observations.count_loops import place_columns
 from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns, place_features
-from gramline.kernels.packing import Features, Floats, Ints
+from gramline.kernels.packing import Features, Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
 
 DENSE_SHARE = (
@@ -40,28 +40,34 @@ class IndexedFeatures(Features):
     def of(cls, features: Features) -> IndexedFeatures:
         return cls(features.indptr, features.indices, features.values)
 
-    def index(self, counts: DTypeLike | None, values: Floats) -> FeatureIndex:
-        """The index for counts of that dtype, or for sums of `values`, made when it is first asked for."""
-        key = "sums" if counts is None else np.dtype(counts).name
+    def index(self, values: Floats, *, counts: bool) -> FeatureIndex:
+        """The index for counts of common features, or for sums of `values`, made when it is first asked for."""
+        key = "counts" if counts else "sums"
         if key not in self._indices:
-            self._indices[key] = _indexed(self, counts, values)
+            self._indices[key] = _indexed(self, values, counts=counts)
         return self._indices[key]
 
 
-def _indexed(features: Features, counts: DTypeLike | None, values: Floats) -> FeatureIndex:
+def room_for_columns(n_dense: int, n_cols: int, rare_starts: Offsets, *, counts: bool) -> SlottedColumns:
+    """Memory for `n_dense` lines and the rare lists: of bytes that hold two columns each for counts, else of floats."""
+    n_rare = int(rare_starts[-1])
+    if counts:
+        lines = np.empty((n_dense + 1, (n_cols + 1) // 2), np.uint8)
+        return SlottedColumns(lines, rare_starts, np.empty(n_rare, np.int32), NO_VALUES)
+    return SlottedColumns(np.empty((n_dense, n_cols)), rare_starts, np.empty(n_rare, np.int32), np.empty(n_rare))
+
+
+def _indexed(features: Features, values: Floats, *, counts: bool) -> FeatureIndex:
     n_columns = np.bincount(features.indices)
     is_dense = n_columns >= max(1, int(len(features) * DENSE_SHARE))
     slot_of = np.empty(len(n_columns) + 1, np.int32)
     slot_of[:-1] = np.where(is_dense, 2 * (np.cumsum(is_dense) - 1), 2 * (np.cumsum(~is_dense) - 1) + 1)
     rare_counts = np.append(n_columns[~is_dense], 0)  # the last list is empty: that of unknown features
     slot_of[-1] = 2 * (len(rare_counts) - 1) + 1
-    rare_starts = offsets_from_lengths(rare_counts)
-    size = int(rare_starts[-1])
-    columns = SlottedColumns(
-        np.empty((int(is_dense.sum()), len(features)), np.float64 if counts is None else counts),
-        rare_starts,
-        np.empty(size, np.int32),
-        np.empty(size) if counts is None else NO_VALUES,
-    )
-    place_features(features.indptr, slot_of[features.indices], values, columns)
+    columns = room_for_columns(int(is_dense.sum()), len(features), offsets_from_lengths(rare_counts), counts=counts)
+    slots = slot_of[features.indices]
+    if counts:
+        place_columns(features.indptr, slots, columns)
+    else:
+        place_features(features.indptr, slots, values, columns)
     return FeatureIndex(columns, slot_of)

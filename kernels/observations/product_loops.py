@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Floats, Ints, Offsets
 
-Lines = NDArray[Any]  # unsigned integers for counts, float64 for sums
+Lines = NDArray[Any]  # bytes for counts (`count_loops`), float64 for sums
 
 NOWHERE = -1
 
@@ -28,7 +28,7 @@ class RowSlots(NamedTuple):
 class SlottedColumns(NamedTuple):
     """The columns by feature: a line over all columns for a dense one, a list of columns for a rare one."""
 
-    dense: Lines  # shape (n_dense, n_cols)
+    dense: Lines  # shape (n_dense, n_cols) for sums; for counts two columns a byte, and a line of 0 at the end
     rare_starts: Offsets  # rare list p is rare_starts[p]:rare_starts[p + 1]; empty for a feature that no column has
     rare_cols: Ints
     rare_values: Floats  # of the length of rare_cols, or empty where every value is 1
@@ -38,18 +38,21 @@ class SlottedColumns(NamedTuple):
 def count_columns(row_indices: Ints, col_indices: Ints) -> Ints:
     """How many columns have each feature, int32; entries of features that do not occur hold anything.
 
-    They are never visited: the vocabulary may be far larger than the tile.
+    They are not visited where the vocabulary is far larger than the tile.
     """
     highest = -1
     for feature in row_indices:
         highest = max(highest, feature)
     for feature in col_indices:
         highest = max(highest, feature)
-    counts = np.empty(highest + 1, np.int32)
-    for feature in row_indices:
-        counts[feature] = 0
-    for feature in col_indices:
-        counts[feature] = 0
+    if highest < 4 * (len(row_indices) + len(col_indices)):
+        counts = np.zeros(highest + 1, np.int32)
+    else:
+        counts = np.empty(highest + 1, np.int32)
+        for feature in row_indices:
+            counts[feature] = 0
+        for feature in col_indices:
+            counts[feature] = 0
     for feature in col_indices:
         counts[feature] += 1
     return counts
@@ -85,10 +88,9 @@ def assign_slots(row_indices: Ints, col_indices: Ints, least_dense: int) -> tupl
 
 @jit
 def place_features(col_indptr: Offsets, col_slots: Ints, col_values: Floats, cols: SlottedColumns) -> None:
-    """Fill the dense lines and the rare lists from the columns; without values (length 0) every value is 1."""
+    """Fill the dense lines and the rare lists from the columns, for sums."""
     dense, rare_cols, rare_values = cols.dense, cols.rare_cols, cols.rare_values
     dense[:] = 0
-    has_values = len(col_values) > 0
     free = cols.rare_starts.copy()
     for t in range(len(col_indptr) - 1):
         for e in range(col_indptr[t], col_indptr[t + 1]):
@@ -99,64 +101,9 @@ def place_features(col_indptr: Offsets, col_slots: Ints, col_values: Floats, col
                 place = free[slot >> 1]
                 free[slot >> 1] += 1
                 rare_cols[place] = t
-                if has_values:
-                    rare_values[place] = col_values[e]
-            elif has_values:
-                dense[slot >> 1, t] = col_values[e]
+                rare_values[place] = col_values[e]
             else:
-                dense[slot >> 1, t] = 1
-
-
-@jit
-def count_common(row: int, rows: RowSlots, cols: SlottedColumns, counts: Lines) -> None:
-    """counts[t] = number of features that row and column t share; dense and counts are unsigned and wide enough."""
-    dense, rare_starts, rare_cols = cols.dense, cols.rare_starts, cols.rare_cols
-    n_cols = len(counts)
-    waiting = np.empty(4, np.int64)
-    n_waiting = 0
-    counts[:] = 0
-    for e in range(rows.indptr[row], rows.indptr[row + 1]):
-        slot = rows.slots[e]
-        if slot & 1:
-            for k in range(rare_starts[slot >> 1], rare_starts[(slot >> 1) + 1]):
-                counts[rare_cols[k]] += 1
-            continue
-        waiting[n_waiting] = slot >> 1
-        n_waiting += 1
-        if n_waiting == 4:
-            n_waiting = 0
-            line_0, line_1, line_2, line_3 = dense[waiting[0]], dense[waiting[1]], dense[waiting[2]], dense[waiting[3]]
-            for t in range(n_cols):
-                counts[t] += line_0[t] + line_1[t] + line_2[t] + line_3[t]
-    for k in range(n_waiting):
-        line = dense[waiting[k]]
-        for t in range(n_cols):
-            counts[t] += line[t]
-
-
-@jit
-def fill_from_counts(first: int, rows: RowSlots, cols: SlottedColumns, table: Floats, out: Floats) -> None:
-    """out[i, t] = table[dot(first + i, t)] for binary features."""
-    counts = np.empty(out.shape[1], cols.dense.dtype)
-    for i in range(len(out)):
-        count_common(first + i, rows, cols, counts)
-        line = out[i]
-        for t in range(len(counts)):
-            line[t] = table[counts[t]]
-
-
-@jit
-def fill_from_distances(
-    first: int, rows: RowSlots, cols: SlottedColumns, col_sizes: Offsets, table: Floats, out: Floats
-) -> None:
-    """out[i, t] = table[|x - x'|^2] for binary features; |x - x'|^2 = size + size' - 2 dot."""
-    counts = np.empty(out.shape[1], cols.dense.dtype)
-    for i in range(len(out)):
-        count_common(first + i, rows, cols, counts)
-        line = out[i]
-        size = rows.indptr[first + i + 1] - rows.indptr[first + i]
-        for t in range(len(counts)):
-            line[t] = table[size + col_sizes[t] - 2 * np.int64(counts[t])]
+                dense[slot >> 1, t] = col_values[e]
 
 
 @jit

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gramline.kernels.errors import KernelParameterError, PackingError
 from gramline.kernels.matrices import Matrix
@@ -167,8 +168,11 @@ class Substitution(ObservationKernel):
             ).at(owner=type(self))
         return encoded
 
-    def strips(self, rows: Packed, cols: Packed) -> GatheredStrips:
-        return GatheredStrips(self.values, _codes(rows), _codes(cols))
+    def strips(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> GatheredStrips:
+        return GatheredStrips(self.values.astype(dtype, copy=False), _codes(rows), _codes(cols))
+
+    def is_never_negative(self, rows: Packed, cols: Packed) -> bool:  # noqa: ARG002
+        return bool(self.values.min() >= 0)
 
     def diagonal(self, packed: Packed) -> Floats:
         result: Floats = self.scores.diagonal()[_codes(packed)]

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gramline.kernels.errors import KernelParameterError
-from gramline.kernels.observations.base import Normalized, ObservationKernel, Strips, inverse_norms
+from gramline.kernels.observations.base import Normalized, ObservationKernel, RoundedStrips, Strips, inverse_norms
 from gramline.kernels.observations.products import ScaledStrips
 from gramline.kernels.packing import Floats, Ints, Packed
 from gramline.kernels.parameters import Positive
@@ -55,11 +56,14 @@ class Sum(ObservationKernel):
         self.first.check_codes(packed)
         self.second.check_codes(packed)
 
-    def strips(self, rows: Packed, cols: Packed) -> Strips:
-        added = AddedStrips(self.first.strips(rows, cols), self.second.strips(rows, cols), self.weight)
-        if not self.normalized:
-            return added
-        return ScaledStrips(added, *(inverse_norms(self.diagonal(packed)) for packed in (rows, cols)))
+    def strips(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64) -> Strips:
+        strips: Strips = AddedStrips(self.first.strips(rows, cols), self.second.strips(rows, cols), self.weight)
+        if self.normalized:
+            strips = ScaledStrips(strips, *(inverse_norms(self.diagonal(packed)) for packed in (rows, cols)))
+        return strips if dtype == np.float64 else RoundedStrips(strips, cols.n_positions)
+
+    def is_never_negative(self, rows: Packed, cols: Packed) -> bool:
+        return self.first.is_never_negative(rows, cols) and self.second.is_never_negative(rows, cols)
 
     def diagonal(self, packed: Packed) -> Floats:
         total: Floats = self.first.self_similarity(packed) + self.weight * self.second.self_similarity(packed)

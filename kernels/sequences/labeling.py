@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from gramline.kernels.base import Tile, chunk_starts, is_same, mirror, tile_memory
+from gramline.kernels.base import Tile, chunk_starts, is_same, mirror, structure_runs, tile_memory
 from gramline.kernels.marginalized import (
     LabelKernel,
     LabelPrior,
-    Marginals,
-    MarginalTables,
     Observation,
     Reach,
     ReachingLabeling,
+    Recursion,
     Strip,
+    Work,
 )
+from gramline.kernels.marginals import Marginals, MarginalTables
 from gramline.kernels.observations.base import Identity
+from gramline.kernels.observations.equal_columns import EqualColumns, list_equal_columns
+from gramline.kernels.observations.products import PowerStrips
 from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
-from gramline.kernels.sequences.matching_loops import EqualColumns, SequencePair, fill_runs, list_equal_columns
-from gramline.kernels.sequences.sweep_loops import sweep_contiguous, sweep_gappy
+from gramline.kernels.sequences.chain_loops import sweep_chains
+from gramline.kernels.sequences.counted_loops import FIRST, CountedSequences, sweep_counted
+from gramline.kernels.sequences.gappy_loops import GappyRows, sweep_gappy
+from gramline.kernels.sequences.matching_loops import SequencePair, fill_runs
+from gramline.kernels.sequences.side_by_side import LANES, SideBySide
+from gramline.kernels.sequences.sweep_loops import sweep_contiguous
 
 CHUNK_COLUMNS = 1024  # 1+U' of a sentence of 40 positions stays in the second-level cache; measured
 SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats sweeping over all; measured
@@ -69,31 +77,87 @@ class SequenceLabeling(ReachingLabeling):
         if self.gap == 0 and isinstance(self.observation, Identity):
             equal = list_equal_columns(rows.observed, cols.observed)
             if equal.n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions:
-                return self._tile_of_runs(rows, cols, equal, np.dtype(dtype), memory)
+                out = tile_memory(rows.n_positions, cols.n_positions, dtype, memory)
+                if self._fill_runs(rows, cols, equal, out):
+                    return out[:, : cols.n_positions]
         return super().tile(rows, cols, dtype, memory)
 
-    def _tile_of_runs(
-        self, rows: Packed, cols: Packed, equal: EqualColumns, dtype: np.dtype[Any], memory: Tile | None
-    ) -> Tile:
-        """The tile from its equal pairs alone: few of them when the observations are words."""
-        out = tile_memory(rows.n_positions, cols.n_positions, dtype, memory)
-        marginals = Marginals(rows, cols, self.label_matrix())
-        scale, limit = float(self.c) ** 2, float(np.finfo(dtype).max)
-        pair = SequencePair(rows.starts, rows.observed, cols.observed, continuations(cols.starts))
-        tables = MarginalTables(marginals.left, marginals.right, self.link(rows.n_labels) * marginals.factor)
-        failed = fill_runs(pair, equal, tables, scale, limit, out)
-        if failed >= 0:
-            raise self.overflow_in(rows, cols, (failed, failed + 1), dtype)
-        if is_same(rows, cols):
-            mirror(out)
-        return out[:, : cols.n_positions]
+    def _fill_runs(self, rows: Packed, cols: Packed, equal: EqualColumns, out: Tile) -> bool:
+        """Fill the tile from its equal pairs alone: few of them when the observations are words.
 
-    def recursion(self, rows: Packed, cols: Packed) -> Sweeps:
-        return Sweeps(rows.starts, cols.starts, float(self.gap))
+        False where float32 does not hold a number on the way; sweeps know what to do then.
+        """
+        is_single = out.dtype == np.float32 and self.is_single(rows, cols)
+        precision = np.float32 if is_single else np.float64
+        marginals = Marginals(rows, cols, self.label_matrix(), precision)
+        pair = SequencePair(rows.starts, rows.observed, cols.observed, continuations(cols.starts))
+        link = precision(self.link(rows.n_labels) * marginals.factor)
+        tables = MarginalTables(marginals.left, marginals.right, link)
+        scale, limit = precision(float(self.c) ** 2), precision(np.finfo(out.dtype).max)
+        failed = fill_runs(pair, equal, tables, scale, limit, out)
+        if failed >= 0 and not is_single:
+            raise self.overflow_in(rows, cols, (failed, failed + 1), out.dtype)
+        if failed < 0 and is_same(rows, cols):
+            mirror(out)
+        return failed < 0
+
+    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> Recursion:
+        if self.gap == 0:
+            return Sweeps(rows.starts, cols.starts, precision)
+        kind = Chains if precision is np.float64 else GappySweeps
+        return kind(rows.starts, cols.starts, float(self.gap))
+
+    def fill(self, work: Work, out: Tile) -> Iterator[tuple[int, int]]:
+        if self.gap > 0 or not isinstance(work.observed, PowerStrips):
+            yield from super().fill(work, out)
+        elif not sweep_counted(*_counted(work, work.observed), out):
+            yield 0, len(work.rows)
+
+
+def _counted(work: Work, observed: PowerStrips) -> tuple[CountedSequences, tuple[Any, Any, Any], NDArray[Any]]:
+    """What the loop over a whole tile of binary features takes."""
+    marginals, counted = work.marginals, observed.counted
+    n_chunks = max(1, round(work.cols.n_positions / CHUNK_COLUMNS))
+    widest = -(-work.cols.n_positions // n_chunks) + int(work.cols.lengths.max(initial=0))
+    runs = structure_runs(work.cols.starts, widest)
+    chunks = np.array([0, *(last for _, last in runs)], np.int64)
+    col_starts = work.cols.starts
+    own_starts = col_starts[:-1] - np.repeat(col_starts[chunks[:-1]], np.diff(chunks))
+    pair = CountedSequences(
+        row_starts=work.rows.starts,
+        col_starts=col_starts,
+        chunks=chunks,
+        starts=own_starts.astype(np.uint32),
+        shifted_starts=(FIRST + col_starts).astype(np.uint32),
+        rows=counted.rows,
+        cols=counted.cols,
+        powers=observed.powers,
+        left=marginals.left,
+        by_label=marginals.left if marginals.is_uniform else marginals.by_label,
+    )
+    return pair, (work.factor, work.scale, work.limit), counted.room
 
 
 class Sweeps:
     """U' and D' by one sweep down and one up the rows of a strip, over all columns at once."""
+
+    columns = None
+
+    def __init__(self, row_starts: Offsets, col_starts: Offsets, precision: type[np.floating[Any]]) -> None:
+        self.row_starts = row_starts
+        self.continues = continuations(col_starts).astype(precision)
+        self.chunks = chunk_starts(col_starts, CHUNK_COLUMNS)
+        shape = int(np.diff(row_starts).max(initial=0)), int(np.diff(self.chunks).max(initial=0))
+        self.upward = np.empty(shape, precision)
+
+    def run(self, strip: Strip) -> bool:
+        return sweep_contiguous(self.row_starts, self.chunks, strip, strip.factor * self.continues, self.upward)
+
+
+class Chains:
+    """The same in double precision where positions may be skipped: sums along the columns of a sequence, too."""
+
+    columns = None
 
     def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float) -> None:
         self.row_starts, self.gap = row_starts, gap
@@ -103,10 +167,25 @@ class Sweeps:
         self.upward = np.empty((int(np.diff(row_starts).max(initial=0)), int(np.diff(cuts).max(initial=0))))
 
     def run(self, strip: Strip) -> bool:
-        if self.gap == 0:
-            link = strip.factor * self.continues
-            return sweep_contiguous(self.row_starts, self.chunks, strip, link, self.upward)
-        return sweep_gappy(self.row_starts, self.chunks, strip, self.continues, self.gap, self.upward)
+        return sweep_chains(self.row_starts, self.chunks, strip, self.continues, self.gap, self.upward)
+
+
+class GappySweeps:
+    """The same in single precision, sequences side by side."""
+
+    def __init__(self, row_starts: Offsets, col_starts: Offsets, gap: float) -> None:
+        self.row_starts, self.gap = row_starts, np.float32(gap)
+        self.cols = SideBySide.of(col_starts, CHUNK_COLUMNS, np.float32)
+        longest, widest = (int(np.diff(bounds).max(initial=0)) for bounds in (row_starts, self.cols.chunks))
+        upward = np.empty((longest, len(self.cols.columns)), np.float32)
+        self.rows = GappyRows(upward, *np.zeros((4, widest + 2 * LANES), np.float32))
+
+    @property
+    def columns(self) -> Offsets:
+        return self.cols.columns
+
+    def run(self, strip: Strip) -> bool:
+        return sweep_gappy(self.row_starts, self.cols, strip, self.gap, self.rows)
 
 
 def continuations(starts: Offsets) -> Floats:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from gramline.kernels.base import chunk_starts
+from gramline.kernels.base import Tile, chunk_starts, is_same, mirror, tile_memory
 from gramline.kernels.marginalized import LinkedLabeling, Strip
-from gramline.kernels.packing import Packed, PackedTrees
+from gramline.kernels.marginals import Marginals, MarginalTables
+from gramline.kernels.observations.base import Identity
+from gramline.kernels.observations.equal_columns import list_equal_columns
+from gramline.kernels.packing import Offsets, Packed, PackedTrees, frozen
 from gramline.kernels.trees.labeling_loops import sweep_trees
 from gramline.kernels.trees.level_order import ColumnTrees, LevelOrder
+from gramline.kernels.trees.matching_loops import MatchTables, TreePair, fill_matches
+
+CHUNK_COLUMNS = 1024
+SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats passing over all; measured
+MOST_CELLS = 1 << 21  # of the largest row tree and all columns: three tables of so many numbers stay below 50 MB
 
 
 @dataclass(frozen=True)
@@ -40,20 +49,71 @@ class TreeLabeling(LinkedLabeling):
     summary: ClassVar[str] = "connected subtrees of ordered trees"
     packed_kind: ClassVar[str] = "trees"
 
-    def recursion(self, rows: Packed, cols: Packed) -> Subtrees:
-        return Subtrees(rows, cols)
+    def tile(self, rows: Packed, cols: Packed, dtype: DTypeLike = np.float64, memory: Tile | None = None) -> Tile:
+        if isinstance(self.observation, Identity):
+            pair = tree_pair(rows, cols)
+            few = pair.equal.n_equal < SPARSE_SHARE * rows.n_positions * cols.n_positions
+            if few and int(rows.lengths.max(initial=0)) * cols.n_positions <= MOST_CELLS:
+                out = tile_memory(rows.n_positions, cols.n_positions, dtype, memory)
+                if self._fill_matches(rows, cols, pair, out):
+                    return out[:, : cols.n_positions]
+        return super().tile(rows, cols, dtype, memory)
+
+    def _fill_matches(self, rows: Packed, cols: Packed, pair: TreePair, out: Tile) -> bool:
+        """Fill the tile from its equal pairs alone; False where float32 does not hold a number on the way."""
+        is_single = out.dtype == np.float32 and self.is_single(rows, cols)
+        precision = np.float32 if is_single else np.float64
+        marginals = Marginals(rows, cols, self.label_matrix(), precision)
+        link = precision(self.link(rows.n_labels) * marginals.factor)
+        scale, limit = precision(float(self.c) ** 2), precision(np.finfo(out.dtype).max)
+        marginal_tables = MarginalTables(marginals.left, marginals.right, link)
+        failed = fill_matches(pair, marginal_tables, scale, limit, match_tables(pair, precision), out)
+        if failed >= 0 and not is_single:
+            raise self.overflow_in(rows, cols, (failed, failed + 1), out.dtype)
+        if failed < 0 and is_same(rows, cols):
+            mirror(out)
+        return failed < 0
+
+    def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> Subtrees:
+        return Subtrees(rows, cols, precision)
+
+
+def ordered(packed: Packed) -> LevelOrder:
+    """The trees of a packed corpus in level order."""
+    assert isinstance(packed, PackedTrees)
+    return LevelOrder.of(packed)
+
+
+def tree_pair(rows: Packed, cols: Packed) -> TreePair:
+    """Both sides in level order, and their equal nodes."""
+    left = ordered(rows)
+    right = left if cols is rows else ordered(cols)
+    row_codes, col_codes = frozen(rows.observed[left.nodes], np.int32), frozen(cols.observed[right.nodes], np.int32)
+    return TreePair(left, right, row_codes, col_codes, list_equal_columns(row_codes, col_codes))
+
+
+def match_tables(pair: TreePair, precision: type[np.floating[Any]]) -> MatchTables:
+    """Room for the equal pairs of the largest row tree, and for the children of any two nodes."""
+    longest = int(np.diff(pair.rows.starts).max(initial=0))
+    n, m = (int(side.n_children.max(initial=0)) for side in (pair.rows, pair.cols))
+    kap, down, up = np.empty((3, longest, len(pair.cols.nodes)), precision)
+    forward, backward = np.empty((2, n + 1, m + 1), precision)
+    return MatchTables(kap, down, up, np.empty((n, m), precision), forward, backward)
 
 
 class Subtrees:
     """U' and D' over connected subtrees."""
 
-    def __init__(self, rows: Packed, cols: Packed) -> None:
-        assert isinstance(rows, PackedTrees)
-        assert isinstance(cols, PackedTrees)
-        self.rows = LevelOrder.of(rows)
-        self.cols = ColumnTrees.of(self.rows if cols is rows else LevelOrder.of(cols), chunk_starts(cols.starts))
+    def __init__(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> None:
+        self.rows = ordered(rows)
+        order = self.rows if cols is rows else ordered(cols)
+        self.cols = ColumnTrees.of(order, chunk_starts(cols.starts, CHUNK_COLUMNS))
         cells = int(rows.lengths.max(initial=0)) * (int(np.diff(self.cols.chunks).max(initial=0)) + 1)
-        self.memory = np.empty((3, cells))
+        self.memory = np.empty((3, cells), precision)
+
+    @property
+    def columns(self) -> Offsets:
+        return self.cols.columns
 
     def run(self, strip: Strip) -> bool:
         return bool(sweep_trees(self.rows, self.cols, strip, self.memory))

@@ -1,7 +1,7 @@
 """The two passes of the tree labeling kernel over a strip of row trees, chunk by chunk of columns.
 
 Columns are sorted by rank among their siblings (`ColumnTrees`), so every inner loop runs over neighbouring memory,
-except where it reads a parent, a last child or the original column.
+except where it reads a parent or a last child, or puts a finished row in order again.
 """
 
 from __future__ import annotations
@@ -80,15 +80,20 @@ def around_siblings(forward: Floats, backward: Floats, ranks: Offsets, around: F
 
 
 @jit
-def write_row(row: int, chunk: ColumnChunk, strip: Strip, factors: Floats) -> int:
-    """out = scale * kx * factors for one row, columns in their own order; how many values are beyond +-limit."""
+def write_row(row: int, chunk: ColumnChunk, strip: Strip, factors: Floats, products: Floats) -> int:
+    """out = scale * kx * factors for one row, columns in their own order; how many values are beyond +-limit.
+
+    `products` is room for a row.
+    """
     seen, target = strip.kx[row, chunk.low : chunk.high], strip.out[row, chunk.low : chunk.high]
     scale, limit, places = strip.scale, strip.limit, chunk.places
     n_bad = 0
-    for t in range(len(places)):
-        value = scale * seen[t] * factors[places[t]]
+    for u in range(len(places)):
+        value = scale * seen[u] * factors[u]
         n_bad += not (abs(value) <= limit)
-        target[t] = value
+        products[u] = value
+    for t in range(len(places)):
+        target[t] = products[places[t]]
     return n_bad
 
 
@@ -99,18 +104,19 @@ def tables_of(memory: Floats, tree: RowTree, chunk: ColumnChunk) -> Tables:
     kap = memory[0, : n_nodes * (width + 1)].reshape(n_nodes, width + 1)
     down = memory[1, : n_nodes * width].reshape(n_nodes, width)
     forward = memory[2, : n_gaps * (width + 1)].reshape(n_gaps, width + 1)
-    lines = np.ones(width + 1), np.empty(width + 1), np.empty(width + 1), np.empty((2, width + 1))
-    return Tables(kap, down, forward, *lines)
+    lines = np.empty((5, width + 1), memory.dtype)
+    lines[0] = 1.0
+    return Tables(kap, down, forward, lines[0], lines[1], lines[2], lines[3:])
 
 
 @jit
 def sum_downward(tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) -> None:
     """kap and 1+D' of all nodes, children first, and SF of all gaps between siblings."""
-    columns, last_children, width = chunk.columns, chunk.last_children, chunk.high - chunk.low
+    last_children, width = chunk.last_children, chunk.high - chunk.low
     for node in range(len(tree.rows) - 1, -1, -1):
         weights, kap, down = strip.weights[tree.rows[node], chunk.low : chunk.high], tables.kap[node], tables.down[node]
         for u in range(width):
-            kap[u] = strip.factor * weights[columns[u]]
+            kap[u] = strip.factor * weights[u]
         kap[width] = 0.0
         if tree.n_children[node] == 0:
             down[:] = 1.0
@@ -168,7 +174,7 @@ def continue_children(node: int, tree: RowTree, chunk: ColumnChunk, strip: Strip
                 kap[u] *= row[u]
         for u in range(len(down)):
             down[u] *= row[u]
-        n_bad += write_row(tree.rows[child], chunk, strip, down)
+        n_bad += write_row(tree.rows[child], chunk, strip, down, row)
     return n_bad
 
 
@@ -178,7 +184,7 @@ def sum_upward(tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) 
     n_bad = 0
     for node in range(len(tree.rows)):
         if tree.is_root[node]:
-            n_bad += write_row(tree.rows[node], chunk, strip, tables.down[node])
+            n_bad += write_row(tree.rows[node], chunk, strip, tables.down[node], tables.room)
         n_bad += continue_children(node, tree, chunk, strip, tables)
     return n_bad
 

@@ -16,6 +16,8 @@ from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Ints, Offsets, PackedTrees, place
 from gramline.kernels.ranges import offsets_from_lengths
 
+Places = NDArray[np.uint32]  # unsigned numbers are looked up faster
+
 
 class LevelOrder(NamedTuple):
     """Trees renumbered by level; places count over the whole corpus, structures keep their ranges."""
@@ -58,10 +60,10 @@ class ColumnTrees(NamedTuple):
     chunks: Offsets  # shape (n_chunks + 1,)
     rank_indptr: Offsets  # ranks of chunk k are rank_starts[rank_indptr[k]:rank_indptr[k + 1]], its width included
     rank_starts: Offsets  # first column of each rank
-    columns: Ints  # column of the tile in each place, counted from the start of the chunk
-    places: Ints  # place of each column: the inverse of `columns`
-    parents: Ints  # place of the parent
-    last_children: Ints  # place of the last child
+    columns: Offsets  # column of the tile in each place
+    places: Places  # place of each column: the inverse of `columns`
+    parents: Places  # place of the parent
+    last_children: Places  # place of the last child
 
     @classmethod
     def of(cls, order: LevelOrder, chunks: Offsets) -> ColumnTrees:
@@ -77,14 +79,14 @@ class ColumnTrees(NamedTuple):
         place[n] = -1
         origin, width = chunks[:-1][chunk], widths[chunk]
 
-        def within(neighbours: Offsets, exists: NDArray[np.bool_]) -> Ints:
+        def within(neighbours: Offsets, exists: NDArray[np.bool_]) -> Places:
             """Places of some neighbours (given in level order) of the sorted nodes, or the sentinel."""
             places_within = np.where(exists, place[np.where(exists, neighbours, n)] - origin, width)
-            return places_within[sorted_nodes].astype(np.int32)
+            return places_within[sorted_nodes].astype(np.uint32)
 
-        columns = order.nodes[sorted_nodes] - origin
-        places = np.empty(n, np.int32)
-        places[origin + columns] = np.arange(n) - origin
+        columns = order.nodes[sorted_nodes]
+        places = np.empty(n, np.uint32)
+        places[columns] = np.arange(n) - origin
         starts = np.flatnonzero(np.diff(chunk * (n + 1) + ranks[sorted_nodes], prepend=-1))
         n_ranks = np.bincount(chunk[starts], minlength=len(widths))
         rank_indptr = offsets_from_lengths(n_ranks + 1)
@@ -96,7 +98,7 @@ class ColumnTrees(NamedTuple):
             chunks,
             rank_indptr,
             rank_starts,
-            columns.astype(np.int32),
+            columns,
             places,
             within(order.parents, ~is_root),
             within(last_child, order.n_children > 0),
@@ -109,10 +111,9 @@ class ColumnChunk(NamedTuple):
     low: int
     high: int
     ranks: Offsets  # first place of each rank, and the width of the chunk
-    columns: Ints
-    places: Ints
-    parents: Ints
-    last_children: Ints
+    places: Places
+    parents: Places
+    last_children: Places
 
 
 @jit
@@ -139,8 +140,8 @@ def column_chunk(cols: ColumnTrees, number: int) -> ColumnChunk:
     """Chunk `number`."""
     low, high = cols.chunks[number], cols.chunks[number + 1]
     ranks = cols.rank_starts[cols.rank_indptr[number] : cols.rank_indptr[number + 1]]
-    columns, places = cols.columns[low:high], cols.places[low:high]
-    return ColumnChunk(low, high, ranks, columns, places, cols.parents[low:high], cols.last_children[low:high])
+    places, parents, last_children = cols.places[low:high], cols.parents[low:high], cols.last_children[low:high]
+    return ColumnChunk(low, high, ranks, places, parents, last_children)
 
 
 @jit

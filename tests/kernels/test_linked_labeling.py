@@ -21,7 +21,8 @@ from gramline.kernels.catalogue import from_dict
 from gramline.kernels.dags import labeling as dags
 from gramline.kernels.dags import labeling_loops as dag_loops
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.marginalized import PositionLabeling, prior_table
+from gramline.kernels.marginalized import PositionLabeling
+from gramline.kernels.marginals import prior_table
 from gramline.kernels.packing import Packed
 from gramline.kernels.trees import labeling as trees
 from gramline.kernels.trees import labeling_loops as tree_loops
@@ -170,7 +171,8 @@ def test_any_tiling_and_any_chunks_give_the_same_matrix(
     kernel = family.kernel(c=1.1, prior=TabulatedPrior())
     ready = kernel.prepare(family.packed(5, 10))
     whole = kernel.tile(ready, ready)
-    monkeypatch.setattr(base, "CHUNK_COLUMNS", width)
+    for module in (base, trees):
+        monkeypatch.setattr(module, "CHUNK_COLUMNS", width)
     pieces = [ready.structures(0, 1), ready.structures(1, 7), ready.structures(7, 10), ready.structures(10, 10)]
     assert_close(np.block([[kernel.tile(a, b) for b in pieces] for a in pieces]), whole)
 

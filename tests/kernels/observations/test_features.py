@@ -9,8 +9,10 @@ from strategies import binary_bags, observation_kernels, pack, real_bags, sequen
 from tolerances import assert_close
 
 from gramline.kernels import Gaussian, Identity, Linear, Polynomial, Sum
-from gramline.kernels.observations import product_loops, products
+from gramline.kernels.observations import count_loops, product_loops, products
 from gramline.kernels.observations.base import GatheredStrips
+from gramline.kernels.observations.count_loops import SinglePowers
+from gramline.kernels.observations.indexed import room_for_columns
 from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns
 from gramline.kernels.packing import Features, PackedSequences
 
@@ -161,23 +163,51 @@ class TestCompiledEqualsInterpreted:
             f = self.features
             slots, col_slots, n_dense, rare = pick(product_loops.assign_slots)(f.indices, f.indices, least)
             assert np.array_equal(pick(product_loops.count_columns)(f.indices, f.indices)[[0, 1, 3]], [3, 3, 4])
-            rare_cols, no_values, sums = np.empty(rare[-1], np.int32), np.empty(0), np.empty((5, 5))
+            rare_cols, sums = np.empty(rare[-1], np.int32), np.empty((5, 5))
             cols = SlottedColumns(np.empty((n_dense, 5)), rare, rare_cols, np.empty(rare[-1]))
             pick(product_loops.place_features)(f.indptr, col_slots, f.values, cols)
             pick(product_loops.fill_products)(0, RowSlots(f.indptr, slots, f.values), cols, sums)
-            cols, rows = (
-                SlottedColumns(np.empty((n_dense, 5), np.uint8), rare, rare_cols, no_values),
-                RowSlots(f.indptr, slots, no_values),
-            )
-            pick(product_loops.place_features)(f.indptr, col_slots, no_values, cols)
+            results.append(sums)
+        assert np.array_equal(*results)
+
+    @pytest.mark.parametrize("least", [1, 2, 3, 99])
+    @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+    def test_counts(self, least, dtype):
+        f = self.features
+        slots, col_slots, n_dense, rare = product_loops.assign_slots(f.indices, f.indices, least)
+        rows, singles = RowSlots(f.indptr, slots, np.empty(0)), np.linspace(0.5, 1.5, 5, dtype=np.float32)
+        results = []
+        for pick in (lambda f: f, lambda f: f.py_func):
+            cols = room_for_columns(n_dense, 5, rare, counts=True)
+            pick(count_loops.place_columns)(f.indptr, col_slots, cols)
+            room, halves = np.empty(6, dtype), np.empty(3, np.uint8)
             table, counted, distances = np.arange(20.0), np.empty((5, 5)), np.empty((5, 5))
-            pick(product_loops.fill_from_counts)(0, rows, cols, table, counted)
-            pick(product_loops.fill_from_distances)(0, rows, cols, np.diff(f.indptr), table, distances)
-            counts = np.empty(5, np.uint8)
-            pick(product_loops.count_common)(4, rows, cols, counts)
-            results.append((sums, counted, distances, counts))
+            pick(count_loops.fill_from_counts)(0, rows, cols, table, room, counted)
+            pick(count_loops.fill_from_distances)(0, rows, cols, np.diff(f.indptr), table, room, distances)
+            pick(count_loops.count_common)(4, rows, cols, np.empty(15, np.int64), halves, room)
+            powers, lines = np.empty((2, 4, 5, 5), np.float32), np.empty((2, 4, 5), np.float32)
+            for number, units in enumerate((singles[:0], singles)):
+                for degree in range(1, 5):
+                    how = SinglePowers(np.float32(0.5), degree, singles, singles, units, units)
+                    pick(count_loops.raise_counts)(4, room, how, lines[number, degree - 1])
+                    pick(count_loops.fill_powers)(0, rows, cols, how, np.empty_like(room), powers[number, degree - 1])
+            results.append((counted, distances, room[:5], powers, lines))
         for compiled, interpreted in zip(*results, strict=True):
             assert np.array_equal(compiled, interpreted)
+
+    def test_lines(self):
+        dense = np.random.default_rng(3).choice(np.array([0, 1, 16, 17], np.uint8), (20, 7))
+        dense[-1] = 0
+        for n_lines in (1, 5, 7, 15):
+            results = []
+            for pick in (lambda f: f, lambda f: f.py_func):
+                counts = np.ones(14, np.uint8)
+                lines = np.resize(np.arange(n_lines), count_loops.MOST_LINES)
+                pick(count_loops.add_lines)(dense, lines, n_lines, np.empty(7, np.uint8), counts)
+                results.append(counts)
+            halves = np.concatenate([dense & 15, dense >> 4], axis=1)
+            assert np.array_equal(results[0], 1 + halves[:n_lines].sum(axis=0))
+            assert np.array_equal(*results)
 
     def test_maps(self):
         rng = np.random.default_rng(2)

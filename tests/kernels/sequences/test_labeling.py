@@ -8,12 +8,22 @@ from oracles.sequence_labeling import full_kernel, scalar_gram
 from strategies import LABELS, letters, pack, packed_sequences, real_bags, sequence_kernels, words
 from tolerances import assert_close
 
-from gramline.kernels import EmpiricalPrior, Identity, Linear, SequenceLabeling, TabulatedPrior
+from gramline.kernels import (
+    EmpiricalPrior,
+    Identity,
+    Linear,
+    Polynomial,
+    SequenceLabeling,
+    TabulatedPrior,
+    UniformPrior,
+)
 from gramline.kernels.errors import KernelOverflowError, PackingError
-from gramline.kernels.marginalized import MarginalTables, Strip, prior_table
+from gramline.kernels.marginalized import Strip
+from gramline.kernels.marginals import MarginalTables, prior_table
+from gramline.kernels.observations import equal_columns
 from gramline.kernels.packing import frozen
-from gramline.kernels.sequences import labeling, matching_loops
-from gramline.kernels.sequences import sweep_loops as labeling_loops
+from gramline.kernels.sequences import chain_loops, counted_loops, gappy_loops, labeling, matching_loops, sweep_loops
+from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 
 NEGATIVE_LABEL_KERNEL = [[2.0, -1.0, 0.0], [-1.0, 1.0, -0.5], [0.0, -0.5, 1.0]]
 
@@ -184,12 +194,12 @@ def test_empty_blocks_give_empty_tiles(gap, prior):
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5])
-def test_float32_tiles_are_rounded_float64_tiles(gap):
+def test_float32_tiles_are_float64_tiles_but_for_rounding(gap):
     kernel = SequenceLabeling(0.8, gap, prior=EmpiricalPrior())
     ready = kernel.prepare(pack(words("abcab cab ab"), [["B"] * 5, ["I"] * 3, ["O", None]]))
     tile = kernel.tile(ready, ready, np.float32)
     assert tile.dtype == np.float32
-    assert np.array_equal(tile, kernel.tile(ready, ready).astype(np.float32))
+    np.testing.assert_allclose(tile, kernel.tile(ready, ready), rtol=4e-7)
 
 
 def test_same_tile_same_bytes():
@@ -283,18 +293,17 @@ def test_compiled_equals_interpreted(bags, lengths, is_gappy):
     n = packed.n_positions
     rng = np.random.default_rng(n)
     kx, weights = rng.random((n, n)), rng.random((n, n))
-    continues = np.ones(n)
-    continues[packed.starts[:-1]] = 0
-    cut = packed.starts[1]
-    chunks = np.array([[0, 0, 0, cut, cut], [cut, n, n, n, n]])
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
         out, upward = np.empty((n, n)), np.empty((n, n))
         strip = Strip(0, len(packed), kx, weights, 0.7, 0.5, 1e300, out)
+        continues, cut = labeling.continuations(packed.starts), packed.starts[1]
         if is_gappy:
-            assert pick(labeling_loops.sweep_gappy)(packed.starts, chunks, strip, continues, 0.4, upward)
+            chunks = np.array([[0, 0, 0, cut, cut], [cut, n, n, n, n]])
+            assert pick(chain_loops.sweep_chains)(packed.starts, chunks, strip, continues, 0.4, upward)
         else:
-            assert pick(labeling_loops.sweep_contiguous)(packed.starts, chunks, strip, 0.7 * continues, upward)
+            chunks = np.array([0, cut, n])
+            assert pick(sweep_loops.sweep_contiguous)(packed.starts, chunks, strip, 0.7 * continues, upward)
         results.append(out)
     assert_close(results[0], results[1])
 
@@ -308,7 +317,7 @@ def test_runs_compiled_equal_interpreted(n_labels):
     right = frozen(rng.random((17 if n_labels else 0, n_labels)), np.float64)
     results = []
     for pick in (lambda f: f, lambda f: f.py_func):
-        equal = pick(matching_loops.list_equal_columns)(rows, cols)
+        equal = pick(equal_columns.list_equal_columns)(rows, cols)
         out = np.full((14, 17), np.nan)
         pair = matching_loops.SequencePair(row_starts, rows, cols, labeling.continuations(col_starts))
         arguments = (pair, equal, MarginalTables(left, right, 0.7), 0.5)
@@ -319,11 +328,50 @@ def test_runs_compiled_equal_interpreted(n_labels):
     assert_close(results[0], results[1])
 
 
+INNER_LOOPS = {
+    gappy_loops: ["accumulate_forward", "accumulate_backward", "sweep_up", "sweep_down"],
+    counted_loops: ["continue_up", "sweep_down", "write_rows", "aligned", "room_for_rows"],
+}
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+@pytest.mark.parametrize("prior", [UniformPrior(), TabulatedPrior()], ids=repr)
+def test_single_sweeps_compiled_equal_interpreted(gap, prior, monkeypatch):
+    observation = Polynomial(2, normalized=True)
+    rng = np.random.default_rng(2)
+    bags = [[dict.fromkeys(rng.choice(list("abcdefgh"), 3), 1.0) for _ in range(size)] for size in (4, 1, 3, 5)]
+    packed = pack(bags, tables=[rng.dirichlet([1, 1, 1], len(bag)).tolist() for bag in bags])
+    kernel = SequenceLabeling(0.8, gap, observation, prior)
+    ready = kernel.prepare(packed)
+    compiled = kernel.tile(ready, ready, np.float32)
+    for module, names in INNER_LOOPS.items():
+        for name in names:
+            monkeypatch.setattr(module, name, getattr(module, name).py_func)
+    for name, module in (("sweep_gappy", gappy_loops), ("sweep_counted", counted_loops)):
+        monkeypatch.setattr(labeling, name, getattr(module, name).py_func)
+    assert kernel.tile(ready, ready, np.float32).tobytes() == compiled.tobytes()
+
+
+def test_side_by_side():
+    starts = np.array([0, 2, 5, 5, 6])
+    cols = SideBySide.of(starts, 1000, np.float32)
+    assert len(cols.columns) == 3 * LANES  # the longest has three positions
+    assert cols.places.tolist() == [1, 1 + LANES, 0, LANES, 2 * LANES, 2]  # longer sequences first
+    assert cols.columns[cols.places].tolist() == list(range(6))
+    assert cols.follows[cols.places].tolist() == [0, 1, 0, 1, 1, 0]
+    assert cols.precedes[cols.places].tolist() == [1, 0, 1, 1, 0, 0]
+    assert cols.follows.sum() == cols.precedes.sum() == 3
+    assert cols.chunks.tolist() == [0, 3 * LANES]
+    many = SideBySide.of(np.arange(0, 200, 2), 64, np.float64)
+    assert many.chunks.tolist() == [0, 64, 128, 192, 224]
+    assert SideBySide.of(np.array([0]), 64, np.float64).chunks.tolist() == [0]
+
+
 @pytest.mark.parametrize("name", ["accumulate_forward", "accumulate_backward"])
 def test_chains_compiled_equal_interpreted(name):
     rng = np.random.default_rng(1)
     matches, decay, sums = rng.random((3, 23))
-    function, results = getattr(labeling_loops, name), []
+    function, results = getattr(chain_loops, name), []
     for bounds in ([0, 5, 12, 17, 23], [0, 23, 23, 23, 23]):
         decay[[0, 5, 12, 17]] = 0
         shifted = decay if name.endswith("forward") else np.append(decay[1:], 0)

@@ -20,6 +20,29 @@ from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
 
 
+@pytest.mark.parametrize("is_symmetric", [True, False])
+@pytest.mark.parametrize("small", [0, 16 * 24 * 3, 20 * 24 * 3, 1_000_000])
+def test_single_precision_products_by_strips_of_any_size(
+    tmp_path: Path, is_symmetric: bool, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gram = build_gram(
+        KERNEL,
+        corpus(14),
+        tmp_path / "a.zarr",
+        other=None if is_symmetric else corpus(9),
+        block_rows=24,
+        dtype="float32",
+    )
+    W = np.random.default_rng(0).normal(size=(gram.shape[1], 3))
+    monkeypatch.setattr(module, "SMALL_PRODUCT", small)
+    product = module.TileProduct(gram.layout, W.astype(np.float32))
+    rows = {0: 2**21 // (4 * 24), 1_000_000: 1_000_000 // 72}.get(small, small // 72)
+    assert product._strip_rows(24) == rows
+    single = gram.matmul(W.astype(np.float32))  # type: ignore[arg-type]
+    np.testing.assert_allclose(single, gram.to_numpy().astype(float) @ W, rtol=1e-5, atol=1e-5 * np.abs(single).max())
+    assert module.TileProduct(gram.layout, W)._strip_rows(24) == 2**21 // (8 * 24)
+
+
 class Recording:
     """Two threads by its own account; remembers its tasks."""
 

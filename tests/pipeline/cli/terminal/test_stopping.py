@@ -36,7 +36,7 @@ main()
 """
 # The command, with a real SIGTERM to all of its processes while a worker writes a tile.
 GROUP_PROGRAM = """
-from gramline.pipeline.gram import build
+from gramline.pipeline.gram import missing
 from gramline.pipeline.cli.main import main
 
 def stopped_while_writing(task):  # it is of this program, so it travels to the worker as it stands here
@@ -56,7 +56,7 @@ def stopped_while_writing(task):  # it is of this program, so it travels to the 
     Path.replace = stopped
     return compute_tile(task)
 
-build.compute_tile = stopped_while_writing
+missing.compute_tile = stopped_while_writing
 main()
 """
 FIRST_TILE = "gramline.pipeline.events:TileDone:__init__"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tolerances import assert_close
 
-from gramline.kernels.marginalized import multiply_marginals
+from gramline.kernels.marginals import multiply_marginals
 
 
 @pytest.mark.parametrize("n_labels", [1, 3])

@@ -1,0 +1,183 @@
+"""The tree labeling kernel where kx is 0 or 1: only equal pairs of nodes and their children are visited. Jitted only.
+
+Nodes of both sides in level order, so the children of a node are neighbours. Operation by operation what the passes
+over whole rows do, without their zeros: the same bytes, in either precision.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramline.kernels._jit import jit
+from gramline.kernels.marginals import MarginalTables
+from gramline.kernels.observations.equal_columns import EqualColumns
+from gramline.kernels.packing import Ints
+from gramline.kernels.trees.level_order import LevelOrder
+
+Table = NDArray[Any]  # float64 or float32
+
+
+class TreePair(NamedTuple):
+    """Both sides, and which of their nodes are equal; all in level order."""
+
+    rows: LevelOrder
+    cols: LevelOrder
+    row_codes: Ints  # shape (n_rows,)
+    col_codes: Ints  # shape (n_cols,)
+    equal: EqualColumns
+
+
+class MatchTables(NamedTuple):
+    """What is known of equal pairs of one row tree; entries of other pairs hold anything."""
+
+    kap: Table  # shape (n_nodes, n_cols)
+    down: Table  # the same: 1+D'
+    up: Table  # the same: 1+U'
+    products: Table  # shape (most children of a row, of a column): kap (1+D') between the children of a pair
+    forward: Table  # one more either way: SF of the first v and the first u children
+    backward: Table  # the same: SB of the children from v and from u on
+
+
+@jit
+def match_forward(products: Table, n: int, m: int, sums: Table) -> None:
+    """sums[v, u] = SF(v, u) for up to n and m children, both at least 1."""
+    sums[0, : m + 1] = 1.0
+    for v in range(n):
+        sums[v + 1, 0] = 1.0
+        run = products[v, 0]
+        sums[v + 1, 1] = sums[v, 1] + run
+        for u in range(1, m):
+            run += products[v, u] * sums[v, u]
+            sums[v + 1, u + 1] = sums[v, u + 1] + run
+
+
+@jit
+def match_backward(products: Table, n: int, m: int, sums: Table) -> None:
+    """sums[v, u] = SB over the children from v and from u on."""
+    sums[n, : m + 1] = 1.0
+    for v in range(n - 1, -1, -1):
+        sums[v, m] = 1.0
+        run = products[v, m - 1]
+        sums[v, m - 1] = sums[v + 1, m - 1] + run
+        for u in range(m - 2, -1, -1):
+            run += products[v, u] * sums[v + 1, u + 1]
+            sums[v, u] = sums[v + 1, u] + run
+
+
+@jit
+def fill_kap(structure: int, pair: TreePair, marginals: MarginalTables, kap: Table) -> None:
+    """kap of all equal pairs of a row tree where the prior is not uniform."""
+    rows, cols, equal = pair.rows, pair.cols, pair.equal
+    left, right = marginals.left, marginals.right
+    base = rows.starts[structure]
+    for p in range(base, rows.starts[structure + 1]):
+        for place in range(equal.starts[equal.codes[p]], equal.starts[equal.codes[p] + 1]):
+            row, col = rows.nodes[p], cols.nodes[equal.columns[place]]
+            marginal = left[row, 0] * right[col, 0]
+            for y in range(1, left.shape[1]):
+                marginal += left[row, y] * right[col, y]
+            kap[p - base, equal.columns[place]] = marginals.factor * marginal
+
+
+@jit
+def match_downward(structure: int, pair: TreePair, tables: MatchTables) -> None:
+    """1+D' of all equal pairs of a row tree, children first; 1+U' of all of them is 1 so far."""
+    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
+    starts, codes, columns = pair.equal.starts, pair.equal.codes, pair.equal.columns
+    n_children, first_children = cols.n_children, cols.first_children
+    kap, down, up, products = tables.kap, tables.down, tables.up, tables.products
+    base = rows.starts[structure]
+    for p in range(rows.starts[structure + 1] - 1, base - 1, -1):
+        n, first = rows.n_children[p], rows.first_children[p]
+        downs, ups = down[p - base], up[p - base]
+        for place in range(starts[codes[p]], starts[codes[p] + 1]):
+            q = columns[place]
+            downs[q] = ups[q] = 1.0
+            m, other, found = n_children[q], first_children[q], False
+            for v in range(n):
+                for u in range(m):
+                    found |= col_codes[other + u] == row_codes[first + v]
+            if not found:
+                continue
+            for v in range(n):
+                node = first + v - base
+                for u in range(m):
+                    is_equal = col_codes[other + u] == row_codes[first + v]
+                    products[v, u] = kap[node, other + u] * down[node, other + u] if is_equal else 0.0
+            match_forward(products, n, m, tables.forward)
+            downs[q] = tables.forward[n, m]
+
+
+@jit
+def match_upward(
+    structure: int,
+    pair: TreePair,
+    scale: np.floating[Any],
+    limit: np.floating[Any],
+    tables: MatchTables,
+    out: NDArray[Any],
+) -> int:
+    """1+U' of all equal pairs of a row tree, parents first, and G; how many values are beyond +-limit."""
+    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
+    starts, codes, columns = pair.equal.starts, pair.equal.codes, pair.equal.columns
+    n_children, first_children, nodes = cols.n_children, cols.first_children, cols.nodes
+    kap, down, up, products = tables.kap, tables.down, tables.up, tables.products
+    forward, backward = tables.forward, tables.backward
+    base, n_bad = rows.starts[structure], 0
+    for p in range(base, rows.starts[structure + 1]):
+        n, first = rows.n_children[p], rows.first_children[p]
+        downs, ups, target = down[p - base], up[p - base], out[rows.nodes[p]]
+        for place in range(starts[codes[p]], starts[codes[p] + 1]):
+            q = columns[place]
+            value = scale * (downs[q] * ups[q])
+            n_bad += not (abs(value) <= limit)
+            target[nodes[q]] = value
+            m, other, found = n_children[q], first_children[q], False
+            for v in range(n):
+                for u in range(m):
+                    found |= col_codes[other + u] == row_codes[first + v]
+            if not found:
+                continue
+            above = kap[p - base, q] * ups[q]
+            if n == 1 and m == 1:
+                up[first - base, other] = 1.0 + above
+                continue
+            for v in range(n):
+                node = first + v - base
+                for u in range(m):
+                    is_equal = col_codes[other + u] == row_codes[first + v]
+                    products[v, u] = kap[node, other + u] * down[node, other + u] if is_equal else 0.0
+            match_forward(products, n, m, forward)
+            match_backward(products, n, m, backward)
+            for v in range(n):
+                for u in range(m):
+                    if col_codes[other + u] == row_codes[first + v]:
+                        around = forward[v, u] * backward[v + 1, u + 1]
+                        up[first + v - base, other + u] = 1.0 + above * around
+    return n_bad
+
+
+@jit
+def fill_matches(
+    pair: TreePair,
+    marginals: MarginalTables,
+    scale: np.floating[Any],
+    limit: np.floating[Any],
+    tables: MatchTables,
+    out: NDArray[Any],
+) -> int:
+    """out = scale * (1+U') * (1+D') at equal pairs, 0 elsewhere; returns the first row structure beyond +-limit, or -1.
+
+    kap of an equal pair is factor * sum_y left[i, y] right[t, y], or factor alone where the tables are empty.
+    """
+    starts = pair.rows.starts
+    tables.kap[:] = marginals.factor
+    for structure in range(len(starts) - 1):
+        out[starts[structure] : starts[structure + 1]] = 0.0
+        if marginals.left.shape[1] > 0:
+            fill_kap(structure, pair, marginals, tables.kap)
+        match_downward(structure, pair, tables)
+        if match_upward(structure, pair, scale, limit, tables, out) > 0:
+            return structure
+    return -1
