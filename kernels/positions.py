@@ -14,7 +14,7 @@ from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, 
 from gramline.kernels.observations.base import inverse_norms
 from gramline.kernels.observations.features import Linear
 from gramline.kernels.observations.products import squared_norms, values_of
-from gramline.kernels.packing import Features, Packed, PackedSequences
+from gramline.kernels.packing import Features, Floats, Packed, PackedSequences
 from gramline.kernels.parameters import Weight
 from gramline.kernels.priors import UniformPrior
 
@@ -60,6 +60,9 @@ class PositionKernel(PositionLabeling):
             packed.vocabulary,
             packed.codes,
         )
+
+    def diagonal(self, packed: Packed) -> Floats:
+        return float(self.c) ** 2 * self.observation.self_similarity(packed)
 
     def feature_rows(self, packed: Packed) -> Features | None:
         """The features themselves, times c, for the dot product; normalized where that is."""

@@ -18,9 +18,9 @@ from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.factor import Factor
+from gramline.learners.operators.comparison import Computing
 from gramline.learners.operators.counts import computed, counted
 from gramline.learners.operators.layout import BlockLayout, GramLayout, Key, select_rows
-from gramline.learners.operators.row_sources import Computing
 from gramline.learners.operators.tile_cache import TileCache
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.operators.row_sources import Packet, Rows, RowSource, source_of
+from gramline.learners.operators.packets import Packet, Rows, combined
+from gramline.learners.operators.row_sources import RowSource, source_of
 
 
 class Scores(NamedTuple):
@@ -59,14 +60,17 @@ class LazyScores:
     def enter(self, rows: Rows, problems: Sequence[int] | None = None) -> Visit:
         """Bring some rows of the Gram up to date, for all problems or for those that still train."""
         here, local = self._source.visit(rows)
-        for packet, target, values in self._source.pending(here, self._packets):
-            self._add(packet, target, values)
         chosen = range(len(self._scores)) if problems is None else problems
-        scores = [
-            Scores(np.ascontiguousarray(self._scores[problem].sums[:, here]), self._scores[problem].magnitudes[here])
+        own = {
+            problem: Scores(
+                np.ascontiguousarray(self._scores[problem].sums[:, here]), self._scores[problem].magnitudes[here].copy()
+            )
             for problem in chosen
-        ]
-        return Visit(here, local, self._source.square(here), chosen, scores)
+        }
+        with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of a round, with the row
+            for packets, target, values in self._source.pending(here, self._packets):
+                _add(combined(packets), own, target, values)
+        return Visit(here, local, self._source.square(here), chosen, list(own.values()))
 
     def leave(self, visit: Visit, changes: Sequence[Change | None]) -> None:
         """Take the scores of a visit, and keep what it changed of each of its problems for all other rows."""
@@ -108,18 +112,19 @@ class LazyScores:
             packed = self._source.packed(changed[part])
             yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, packed)
 
-    def _add(self, packet: Packet, target: Rows, values: Tile) -> None:
-        """S[target] += d^T G[c, target] for the changed rows c of a packet; `values` are G[c, target]."""
-        wide = np.ascontiguousarray(values, np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of a round, with the row
-            sums = packet.steps @ wide
-            magnitudes = packet.sizes @ np.abs(wide)
-            end = 0
-            for number, (problem, columns) in enumerate(packet.touched.items()):
-                scores = self._scores[problem]
-                if isinstance(target, slice):
-                    scores.sums[columns, target] += sums[end : end + len(columns)]
-                else:
-                    scores.sums[np.ix_(columns, target)] += sums[end : end + len(columns)]
-                scores.magnitudes[target] += magnitudes[number]
-                end += len(columns)
+
+def _add(packet: Packet, scores: dict[int, Scores], target: Rows, values: Tile) -> None:
+    """S[target] += d^T G[c, target] for the changed rows c of a packet; `values` are G[c, target].
+
+    `target` counts in the rows of the visit. A problem that has come to its end takes no part.
+    """
+    wide = np.ascontiguousarray(values, np.float64)
+    sums = packet.steps @ wide
+    magnitudes = packet.sizes @ np.abs(wide)
+    end = 0
+    for number, (problem, columns) in enumerate(packet.touched.items()):
+        if (own := scores.get(problem)) is not None:
+            for offset, column in enumerate(columns.tolist()):
+                own.sums[column, target] += sums[end + offset]
+            own.magnitudes[target] += magnitudes[number]
+        end += len(columns)

@@ -6,45 +6,16 @@ Rows of the Gram that are equal are one row of a `ComputedRows`; those of a `Til
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
-from gramline.kernels.base import Kernel
-from gramline.kernels.distinct import DistinctRows
-from gramline.kernels.errors import KernelOverflowError
-from gramline.kernels.packing import Packed, concatenate
 from gramline.learners.arrays import Indices, Matrix, Tile
+from gramline.learners.operators.comparison import Comparison, ComputesValues
 from gramline.learners.operators.gather_loops import gather_columns
 from gramline.learners.operators.layout import by_block
 from gramline.learners.operators.operator import GramOperator
-
-BATCH_ROWS = 2048  # changed rows that are compared at once: about one tile
-SEEN_SHARE = 0.1  # of rows that have received a batch already, below which leaving them out is not worth a copy
-
-Rows: TypeAlias = "slice | Indices"
-
-
-@dataclass(frozen=True, eq=False)
-class Changed:
-    """Structures that hold changed rows, as a corpus of their own."""
-
-    packed: Packed
-    units: Indices  # their numbers
-    rows: Indices  # which rows of `packed` are the changed ones
-
-
-@dataclass(frozen=True, eq=False)
-class Packet:
-    """What a visit changed, for all rows that it did not visit."""
-
-    stamp: int  # when
-    rows: Indices  # changed rows of the source, in order, shape (n,)
-    steps: Matrix  # of the weights, only columns that changed, shape (n_changed, n)
-    sizes: Matrix  # shape (n_problems, n)
-    touched: dict[int, Indices]  # by problem: the columns of its weights that the next lines of `steps` are
-    changed: Changed | None  # where values are computed
+from gramline.learners.operators.packets import Changed, Delivery, Packet, Rows
 
 
 class RowSource(Protocol):
@@ -59,8 +30,8 @@ class RowSource(Protocol):
     def square(self, rows: Rows) -> Tile:
         """G between the rows of a visit, C-contiguous."""
 
-    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[tuple[Packet, Rows, Tile]]:
-        """(packet, rows that have not received it, G[changed rows, these rows]), of some rows to be visited."""
+    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[Delivery]:
+        """What some visited rows have not received yet."""
 
     def parts(self, rows: Indices) -> list[Indices]:
         """Places in `rows`, changed ones, that make a packet each."""
@@ -78,29 +49,6 @@ class RowSource(Protocol):
         """A row of the Gram that is this row of the source."""
 
 
-@dataclass(frozen=True)
-class Computing:
-    """How values are computed that nobody keeps."""
-
-    kernel: Kernel
-    packed: Packed  # the prepared corpus of the rows
-    dtype: np.dtype[np.generic]  # of the values
-
-
-@runtime_checkable
-class ComputesValues(Protocol):
-    """An operator that computes some or all of its tiles when they are asked for."""
-
-    def computing(self) -> Computing | None:
-        """How; None where every tile is kept."""
-
-    def keeps(self, i: int, j: int) -> bool:
-        """Whether the tile of these blocks is kept; the first one, (0, 0), whenever any is."""
-
-    def count_values(self, n_values: int) -> None:
-        """So many kernel values were computed for it elsewhere."""
-
-
 def source_of(gram: GramOperator) -> RowSource:
     """Computed where no tile is kept, otherwise from tiles, with what is left out of them computed."""
     if isinstance(gram, ComputesValues) and (how := gram.computing()) is not None:
@@ -108,77 +56,6 @@ def source_of(gram: GramOperator) -> RowSource:
         compare = Comparison(how, gram, merge=not keeps_any)
         return TileRows(gram, compare) if keeps_any else ComputedRows(compare)
     return TileRows(gram, None)
-
-
-class Comparison:
-    """Kernel values between the units of one corpus, counted."""
-
-    def __init__(self, how: Computing, gram: ComputesValues, *, merge: bool) -> None:
-        self.distinct = DistinctRows.of(how.kernel, how.packed, merge=merge)
-        self._kernel, self._dtype, self._gram = how.kernel, how.dtype, gram
-        self._memory = [np.empty(0, how.dtype) for _ in range(2)]  # of a square tile, and of all others
-
-    def changed(self, rows: Indices) -> Changed:
-        """The units of these rows, as a corpus."""
-        units = self.distinct.units_of(rows)
-        return Changed(self.distinct.take(units), units, np.searchsorted(self.distinct.rows_of(units), rows))
-
-    def keeps(self, i: int, j: int) -> bool:
-        """Whether this tile can be read instead."""
-        return self._gram.keeps(min(i, j), max(i, j))
-
-    def square(self, units: Indices) -> Tile:
-        """Values between the rows of these units, in memory that the next one reuses."""
-        packed = self.distinct.take(units)
-        return self._tile(0, (packed, units), (packed, units))
-
-    def strips(
-        self, packets: Sequence[Packet], units: Indices, seen: Indices
-    ) -> Iterator[tuple[Packet, Indices, Tile]]:
-        """(packet, rows that have not received it, their values) of units that received all until `seen`."""
-        for batch in _batches(packets, int(seen.min())):
-            parts = [packet.changed for packet in batch if packet.changed is not None]
-            fresh = seen < batch[-1].stamp
-            cols = units if (~fresh).mean() < SEEN_SHARE else units[fresh]
-            col_rows = self.distinct.rows_of(cols)
-            col_seen = np.repeat(seen if cols is units else seen[fresh], self.distinct.lengths[cols])
-            rows = parts[0].packed if len(parts) == 1 else concatenate([part.packed for part in parts])
-            row_units = np.concatenate([part.units for part in parts])
-            tile = self._tile(1, (rows, row_units), (self.distinct.take(cols), cols))
-            first = 0
-            for packet, part in zip(batch, parts, strict=True):
-                values = tile[first + part.rows]
-                wanting = col_seen < packet.stamp
-                yield (packet, col_rows, values) if wanting.all() else (packet, col_rows[wanting], values[:, wanting])
-                first += int(self.distinct.lengths[part.units].sum())
-
-    def _tile(self, place: int, rows: tuple[Packed, Indices], cols: tuple[Packed, Indices]) -> Tile:
-        shape = tuple(int(self.distinct.lengths[units].sum()) for _, units in (rows, cols))
-        if self._memory[place].size < shape[0] * shape[1]:
-            self._memory[place] = np.empty(shape[0] * shape[1], self._dtype)
-        memory = self._memory[place][: shape[0] * shape[1]].reshape(shape)
-        try:
-            tile = self._kernel.tile(rows[0], cols[0], self._dtype, memory)
-        except KernelOverflowError as error:
-            raise self.distinct.located(error, rows[1], cols[1]) from None
-        self._gram.count_values(tile.size)
-        return tile
-
-
-def _batches(packets: Sequence[Packet], since: int) -> Iterator[list[Packet]]:
-    """Packets made after `since`, in order, as many at once as fill about one tile."""
-    batch: list[Packet] = []
-    size = 0
-    for packet in packets:
-        if packet.stamp <= since or packet.changed is None:
-            continue
-        batch.append(packet)
-        size += packet.changed.packed.n_positions
-        if size >= BATCH_ROWS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 class ComputedRows:
@@ -197,7 +74,7 @@ class ComputedRows:
     def square(self, rows: Rows) -> Tile:
         return self._compare.square(self._units(rows))
 
-    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[tuple[Packet, Rows, Tile]]:
+    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[Delivery]:
         units = self._units(rows)
         return self._compare.strips(packets, units, self._seen[units])
 
@@ -211,7 +88,7 @@ class ComputedRows:
         self._seen[self._units(rows)] = stamp
 
     def oldest(self) -> int:
-        return int(self._seen.min(initial=0))
+        return int(self._seen.min()) if len(self._seen) else 0
 
     def gram_row(self, row: int) -> int:
         return int(np.flatnonzero(self._distinct.row_of == row)[0])
@@ -240,35 +117,32 @@ class TileRows:
             rows = np.arange(rows.start, rows.stop)
         return self._gram.select(rows, rows)
 
-    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[tuple[Packet, Rows, Tile]]:
+    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[Delivery]:
         every = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         for block, places in by_block(self._layout.block_starts, every).items():
-            target = every[places]
+            target, own = every[places], self._layout.rows(block)
+            seen = self._seen[target]
             newer: dict[int, list[Packet]] = {}
-            received = int(self._seen[target].min())
             for packet in packets:
-                if packet.stamp > received:
+                if packet.stamp > int(seen.min()):
                     newer.setdefault(self._block(packet), []).append(packet)
             kept = [other for other in newer if self._compare is None or self._compare.keeps(other, block)]
+            is_whole = len(target) == own.stop - own.start
             for other, tile in self._gram.column_blocks(block, kept):
                 for packet in newer[other]:
-                    changed = packet.rows - self._layout.rows(other).start
-                    yield self._fresh(packet, target, _lines(tile, changed), self._layout.rows(block))
+                    lines = _lines(tile, packet.rows - self._layout.rows(other).start)
+                    values: Tile = lines if is_whole else lines[:, target - own.start]
+                    fresh = seen < packet.stamp
+                    yield ([packet], places, values) if fresh.all() else ([packet], places[fresh], values[:, fresh])
             if self._compare is not None:
                 left_out = [packet for other, made in newer.items() if other not in kept for packet in made]
-                left_out.sort(key=lambda packet: packet.stamp)
                 units = self._compare.distinct.units_of(target)
-                yield from self._compare.strips(left_out, units, self._seen[self._compare.distinct.starts[units]])
+                since = self._seen[self._compare.distinct.starts[units]]
+                for batch, fresh_rows, values in self._compare.strips(left_out, units, since):
+                    yield batch, places[fresh_rows], values
 
     def _block(self, packet: Packet) -> int:
         return int(np.searchsorted(self._layout.block_starts, packet.rows[0], "right")) - 1
-
-    def _fresh(self, packet: Packet, target: Indices, values: Tile, block: slice) -> tuple[Packet, Rows, Tile]:
-        """Restricted to rows of the visit that have not received the packet; `values` are those of a whole block."""
-        target = target[self._seen[target] < packet.stamp]
-        if len(target) == block.stop - block.start:
-            return packet, block, values
-        return packet, target, values[:, target - block.start]
 
     def parts(self, rows: Indices) -> list[Indices]:
         return list(by_block(self._layout.block_starts, rows).values())
@@ -280,7 +154,7 @@ class TileRows:
         self._seen[rows] = stamp
 
     def oldest(self) -> int:
-        return int(self._seen.min(initial=0))
+        return int(self._seen.min()) if len(self._seen) else 0
 
     def gram_row(self, row: int) -> int:
         return row

@@ -21,9 +21,9 @@ from gramline.learners.arrays import Matrix
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import cholesky
 from gramline.learners.linear_algebra.factor import Factor
+from gramline.learners.operators.comparison import Computing
 from gramline.learners.operators.counts import computed
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
-from gramline.learners.operators.row_sources import Computing
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Listener, TilesRead

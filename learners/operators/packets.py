@@ -1,0 +1,67 @@
+"""What visits of a dual learner changed, until all other rows have received it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from gramline.kernels.packing import Packed
+from gramline.kernels.ranges import offsets_from_lengths
+from gramline.learners.arrays import Indices, Matrix, Tile
+
+Rows: TypeAlias = "slice | Indices"
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """Structures that hold changed rows, as a corpus of their own."""
+
+    packed: Packed
+    units: Indices  # their numbers
+    rows: Indices  # which rows of `packed` are the changed ones
+
+
+@dataclass(frozen=True, eq=False)
+class Packet:
+    """What a visit changed, for all rows that it did not visit; or what several did, one after the other."""
+
+    stamp: int  # when
+    rows: Indices  # changed rows of the source, in order, shape (n,)
+    steps: Matrix  # of the weights, only columns that changed, shape (n_changed, n)
+    sizes: Matrix  # shape (n_problems, n)
+    touched: dict[int, Indices]  # by problem: the columns of its weights that the next lines of `steps` are
+    changed: Changed | None  # where values are computed
+
+
+def combined(packets: Sequence[Packet]) -> Packet:
+    """One packet of them all, for one product; its rows are those of the packets, side by side."""
+    if len(packets) == 1:
+        return packets[0]
+    problems = dict.fromkeys(problem for packet in packets for problem in packet.touched)
+    touched = {
+        problem: np.unique(np.concatenate([packet.touched[problem] for packet in packets if problem in packet.touched]))
+        for problem in problems
+    }
+    first_line = dict(zip(problems, offsets_from_lengths([len(columns) for columns in touched.values()]), strict=False))
+    rows = np.concatenate([packet.rows for packet in packets])
+    steps = np.zeros((sum(map(len, touched.values())), len(rows)))
+    sizes = np.zeros((len(problems), len(rows)))
+    places = {problem: place for place, problem in enumerate(problems)}
+    begin = 0
+    for packet in packets:
+        span = slice(begin, begin + len(packet.rows))
+        line = 0
+        for number, (problem, columns) in enumerate(packet.touched.items()):
+            lines = first_line[problem] + np.searchsorted(touched[problem], columns)
+            steps[lines, span] = packet.steps[line : line + len(columns)]
+            sizes[places[problem], span] = packet.sizes[number]
+            line += len(columns)
+        begin = span.stop
+    return Packet(packets[-1].stamp, rows, steps, sizes, touched, None)
+
+
+# Packets, which of the visited rows have not received them, and G between their changed rows and these.
+Delivery: TypeAlias = "tuple[Sequence[Packet], Rows, Tile]"
