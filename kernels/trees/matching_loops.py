@@ -81,6 +81,16 @@ def fill_kap(structure: int, pair: TreePair, marginals: MarginalTables, kap: Tab
 
 
 @jit
+def has_match(row_codes: Ints, col_codes: Ints) -> bool:
+    """Whether two lists of children have an equal pair."""
+    found = False
+    for code in row_codes:
+        for other in col_codes:
+            found |= other == code
+    return found
+
+
+@jit
 def match_downward(structure: int, pair: TreePair, tables: MatchTables) -> None:
     """1+D' of all equal pairs of a row tree, children first; 1+U' of all of them is 1 so far."""
     rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
@@ -94,11 +104,8 @@ def match_downward(structure: int, pair: TreePair, tables: MatchTables) -> None:
         for place in range(starts[codes[p]], starts[codes[p] + 1]):
             q = columns[place]
             downs[q] = ups[q] = 1.0
-            m, other, found = n_children[q], first_children[q], False
-            for v in range(n):
-                for u in range(m):
-                    found |= col_codes[other + u] == row_codes[first + v]
-            if not found:
+            m, other = n_children[q], first_children[q]
+            if not has_match(row_codes[first : first + n], col_codes[other : other + m]):
                 continue
             for v in range(n):
                 node = first + v - base
@@ -133,11 +140,8 @@ def match_upward(
             value = scale * (downs[q] * ups[q])
             n_bad += not (abs(value) <= limit)
             target[nodes[q]] = value
-            m, other, found = n_children[q], first_children[q], False
-            for v in range(n):
-                for u in range(m):
-                    found |= col_codes[other + u] == row_codes[first + v]
-            if not found:
+            m, other = n_children[q], first_children[q]
+            if not has_match(row_codes[first : first + n], col_codes[other : other + m]):
                 continue
             above = kap[p - base, q] * ups[q]
             if n == 1 and m == 1:

@@ -15,6 +15,7 @@ from gramline.kernels.packing import Packed, concatenate
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.learners.arrays import Indices, Tile
 from gramline.learners.operators.packets import Changed, Delivery, Packet
+from gramline.learners.operators.tile_memory import TileMemory
 
 BATCH_ROWS = 2048  # changed rows that are compared at once: about one tile
 
@@ -42,13 +43,18 @@ class ComputesValues(Protocol):
         """So many kernel values were computed for it elsewhere."""
 
 
+def computing(gram: object) -> Computing | None:
+    """How an operator computes values that it does not keep; None where it keeps all."""
+    return gram.computing() if isinstance(gram, ComputesValues) else None
+
+
 class Comparison:
     """Kernel values between the units of one corpus, counted."""
 
     def __init__(self, how: Computing, gram: ComputesValues, *, merge: bool) -> None:
         self.distinct = DistinctRows.of(how.kernel, how.packed, merge=merge)
         self._kernel, self._dtype, self._gram = how.kernel, how.dtype, gram
-        self._memory = [np.empty(0, how.dtype) for _ in range(2)]  # of a square tile, and of all others
+        self._square, self._strip = TileMemory(how.dtype), TileMemory(how.dtype)  # a visit needs both
 
     def changed(self, rows: Indices) -> Changed:
         """The units of these rows, as a corpus."""
@@ -62,7 +68,7 @@ class Comparison:
     def square(self, units: Indices) -> Tile:
         """Values between the rows of these units, in memory that the next one reuses."""
         packed = self.distinct.take(units)
-        return self._tile(0, (packed, units), (packed, units))
+        return self._tile(self._square, (packed, units), (packed, units))
 
     def strips(self, packets: Sequence[Packet], units: Indices, seen: Indices) -> Iterator[Delivery]:
         """Packets, rows that have not received them, and their values, of units that received all until `seen`.
@@ -78,7 +84,7 @@ class Comparison:
             parts = [packet.changed for packet in batch if packet.changed is not None]
             rows = parts[0].packed if len(parts) == 1 else concatenate([part.packed for part in parts])
             row_units = np.concatenate([part.units for part in parts])
-            tile = self._tile(1, (rows, row_units), (self.distinct.take(cols), cols))
+            tile = self._tile(self._strip, (rows, row_units), (self.distinct.take(cols), cols))
             received = np.repeat(seen[places], lengths)
             changed = []
             first = 0
@@ -92,13 +98,10 @@ class Comparison:
             is_in_order = len(places) == len(units) and bool((np.diff(places) == 1).all())
             yield batch, slice(None) if is_in_order else indices_of_ranges(offsets[places], lengths), values
 
-    def _tile(self, place: int, rows: tuple[Packed, Indices], cols: tuple[Packed, Indices]) -> Tile:
-        shape = tuple(int(self.distinct.lengths[units].sum()) for _, units in (rows, cols))
-        if self._memory[place].size < shape[0] * shape[1]:
-            self._memory[place] = np.empty(shape[0] * shape[1], self._dtype)
-        memory = self._memory[place][: shape[0] * shape[1]].reshape(shape)
+    def _tile(self, memory: TileMemory, rows: tuple[Packed, Indices], cols: tuple[Packed, Indices]) -> Tile:
+        height, width = (int(self.distinct.lengths[units].sum()) for _, units in (rows, cols))
         try:
-            tile = self._kernel.tile(rows[0], cols[0], self._dtype, memory)
+            tile = self._kernel.tile(rows[0], cols[0], self._dtype, memory.of(height, width))
         except KernelOverflowError as error:
             raise self.distinct.located(error, rows[1], cols[1]) from None
         self._gram.count_values(tile.size)

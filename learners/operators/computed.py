@@ -20,14 +20,14 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.comparison import Computing
 from gramline.learners.operators.counts import computed, counted
-from gramline.learners.operators.layout import BlockLayout, GramLayout, Key, select_rows
-from gramline.learners.operators.tile_cache import TileCache
+from gramline.learners.operators.layout import BlockLayout, GramLayout, select_rows
+from gramline.learners.operators.tile_memory import TileMemory
 
 
 class ComputedGram:
     """G between two prepared corpora (or of one with itself); equal rows are computed once.
 
-    `values_computed` counts kernel values. Tiles are kept in memory up to `cache_bytes` (none unless given).
+    `values_computed` counts kernel values.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class ComputedGram:
         row_layout: BlockLayout | None = None,
         distinct_rows: DistinctRows | None = None,
         dtype: DTypeLike = np.float64,
-        cache_bytes: int = 0,
     ) -> None:
         """`rows` and `cols` are what `kernel.prepare` returned, in one vocabulary.
 
@@ -60,7 +59,6 @@ class ComputedGram:
         self.label_kernel = kernel.label_matrix()
         self.values_computed = 0
         self._distinct_rows = distinct_rows
-        self._cache = TileCache(cache_bytes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -69,13 +67,11 @@ class ComputedGram:
     def tile(self, i: int, j: int) -> Tile:
         if self.layout.is_symmetric and i > j:
             return self.tile(j, i).T
-        tile = self._cache.find((i, j))
-        if tile is None:
-            tile = self._kernel.tile(
-                self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j), self.dtype
-            )
-            self.count_values(tile.size)
-            self._cache.add((i, j), tile)
+        return self._between(self._block(self._rows, self.layout.rows, i), self._block(self._cols, self.layout.cols, j))
+
+    def _between(self, rows: Packed, cols: Packed, memory: Tile | None = None) -> Tile:
+        tile = self._kernel.tile(rows, cols, self.dtype, memory)
+        self.count_values(tile.size)
         return tile
 
     def column_blocks(self, j: int, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Tile]]:
@@ -87,14 +83,13 @@ class ComputedGram:
 
         A kernel with feature rows needs no values: G W = phi (phi^T W).
         """
-        inner, outer = (self._sides[0], self._sides[1]) if transpose else (self._sides[1], self._sides[0])
-        if len(W) != len(inner.row_of):
-            raise LearnerError(
-                f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {len(inner.row_of)}"
-            )
+        n_rows = self.shape[0 if transpose else 1]
+        if len(W) != n_rows:
+            raise LearnerError(f"the matrix to multiply has {len(W)} rows, but the Gram matrix needs {n_rows}")
         if (features := self._feature_rows) is not None:
             left, right = features[::-1] if transpose else features
             return np.asarray(left @ (right.T @ W), np.float64)
+        inner, outer = self._sides if transpose else self._sides[::-1]
         thin = W if W.ndim == 2 else W[:, None]
         weights = np.zeros((inner.n_rows, thin.shape[1]))
         np.add.at(weights, inner.row_of, thin)
@@ -110,41 +105,24 @@ class ComputedGram:
     def _multiply(
         self, inner: DistinctRows, used: Indices, outer: DistinctRows, weights: Matrix, product: Matrix
     ) -> None:
-        memory = np.empty(0, self.dtype)
+        memory = TileMemory(self.dtype)
+        blocks = _blocks(outer, self.layout.cols.block_rows)
         for first, last in _cuts(inner.lengths[used], self.layout.rows.block_rows):
             units = used[first:last]
-            rows, part = inner.take(units), weights[inner.rows_of(units)]
-            for begin, end in _cuts(outer.lengths, self.layout.cols.block_rows):
-                target = slice(int(outer.starts[begin]), int(outer.starts[end]))
-                shape = target.stop - target.start, len(part)
-                if memory.size < shape[0] * shape[1]:
-                    memory = np.empty(shape[0] * shape[1], self.dtype)
-                room = memory[: shape[0] * shape[1]].reshape(shape)
-                tile = self._kernel.tile(outer.units.structures(begin, end), rows, self.dtype, room)
-                self.count_values(tile.size)
-                product[target] += tile @ part
+            cols, part = inner.take(units), weights[inner.rows_of(units)]
+            for rows, target in blocks:
+                product[target] += self._between(rows, cols, memory.of(target.stop - target.start, len(part))) @ part
 
     def _multiply_symmetric(self, sides: DistinctRows, weights: Matrix, product: Matrix) -> None:
         """Each tile serves (i, j) and (j, i)."""
-        cuts = _cuts(sides.lengths, self.layout.rows.block_rows)
-        blocks = [(sides.units.structures(*cut), slice(*map(int, sides.starts[list(cut)]))) for cut in cuts]
+        blocks = _blocks(sides, self.layout.rows.block_rows)
         for i, (rows, row_range) in enumerate(blocks):
             for j in range(i, len(blocks)):
                 cols, col_range = blocks[j]
-                tile = self._distinct_tile((i, j), rows, cols)
+                tile = self._between(rows, cols)
                 product[row_range] += tile @ weights[col_range]
                 if i != j:
                     product[col_range] += tile.T @ weights[row_range]
-
-    def _distinct_tile(self, key: Key, rows: Packed, cols: Packed) -> Tile:
-        """Between blocks of distinct rows; kept apart from those of all rows unless these are the same."""
-        name = key if self._sides[0].n_rows == self.shape[0] else (~key[0], ~key[1])
-        tile = self._cache.find(name)
-        if tile is None:
-            tile = self._kernel.tile(rows, cols, self.dtype)
-            self.count_values(tile.size)
-            self._cache.add(name, tile)
-        return tile
 
     @cached_property
     def _feature_rows(self) -> tuple[Any, Any] | None:
@@ -202,6 +180,12 @@ class ComputedGram:
     def _block(packed: Packed, layout: BlockLayout, block: int) -> Packed:
         structures = layout.structures(block)
         return packed.structures(structures.start, structures.stop)
+
+
+def _blocks(distinct: DistinctRows, block_rows: int) -> list[tuple[Packed, slice]]:
+    """All distinct units in blocks, and the rows of each."""
+    cuts = _cuts(distinct.lengths, block_rows)
+    return [(distinct.units.structures(*cut), slice(*map(int, distinct.starts[list(cut)]))) for cut in cuts]
 
 
 def _cuts(lengths: Indices, block_rows: int) -> list[tuple[int, int]]:

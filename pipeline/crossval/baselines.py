@@ -29,10 +29,11 @@ from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.summary import fold_scores
 from gramline.pipeline.crossval.training import HeldOut
-from gramline.pipeline.crossval.training_time import SAMPLE_POSITIONS, sample
+from gramline.pipeline.crossval.training_time import SAMPLE_POSITIONS
 from gramline.pipeline.crossval.validate import assembled
 from gramline.pipeline.errors import first_line
 from gramline.pipeline.events import Listener, Message, silent
+from gramline.pipeline.models.demand import spread_sample
 
 VERSION = 1  # of what is computed here; older rows are computed again
 NO_CORPUS = "the features are not known: the run was made from a Gram matrix without its corpus"
@@ -110,7 +111,7 @@ def planned_baselines(data: JobData, folds: Folds) -> list[dict[str, Any]]:
         return []
     packed = data.corpus.packed()
     work = baseline_work(packed, folds)
-    sampled = chosen_sequences(packed, sample(packed.lengths, SAMPLE_POSITIONS))
+    sampled = chosen_sequences(packed, spread_sample(packed.lengths, SAMPLE_POSITIONS))
     rows = []
     for one in BASELINES:
         reason, seconds = _reason_against(one, work), None

@@ -18,7 +18,7 @@ from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.kinds import HasProbabilities, RoundProgress, SharedPassLearner
 from gramline.learners.labels import encode_labels
-from gramline.learners.operators.comparison import ComputesValues, Computing
+from gramline.learners.operators.comparison import computing
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.layout import BlockLayout
@@ -86,11 +86,6 @@ def drop_unlabeled(learner: Any, gram: GramOperator, labels: Labels) -> Any:
     codes, _ = encode_labels(gram, labels)
     labeled_structures(codes.astype(np.int32), gram.layout.rows.structure_starts, "error")
     return learner.fresh().set_params(unlabeled="drop")
-
-
-def computing(gram: GramOperator) -> Computing | None:
-    """How values are computed that are not kept; None where all are."""
-    return gram.computing() if isinstance(gram, ComputesValues) else None
 
 
 def columns_of(gram: GramOperator, structures: Held) -> GramOperator:

@@ -26,6 +26,7 @@ from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_g
 from gramline.pipeline.executors.base import FINAL, InlineExecutor
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.models.demand import spread_sample
 
 SAMPLE_POSITIONS = 1500
 FACTORED_POSITIONS = 300  # of a sample for learners that take the cube of it
@@ -62,7 +63,7 @@ def _measure(
     learners, kernel = [variant.make() for variant in variants], variants[0].kernel
     if kernel is None:
         assert data.corpus is not None
-        chosen = sample(data.corpus.lengths, limit)
+        chosen = spread_sample(data.corpus.lengths, limit)
         part, labels, folds = data.corpus.select(chosen), [data.labels[k] for k in chosen], _folds(chosen)
 
         def train(learners: Sequence[Learner]) -> list[HeldOut]:
@@ -98,13 +99,6 @@ def _once(train: Train, learners: Sequence[Learner]) -> tuple[list[HeldOut], flo
     return outcomes, perf_counter() - begin
 
 
-def sample(lengths: Held, limit: int) -> Held:
-    """Structures of about `limit` positions, at least two, evenly spread."""
-    share = min(1.0, limit / max(1, int(lengths.sum())))
-    n_chosen = min(len(lengths), max(2, round(share * len(lengths))))
-    return np.unique(np.linspace(0, len(lengths) - 1, n_chosen).astype(np.int64))
-
-
 @contextmanager
 def _gram(
     job: Job, data: JobData, settings: JobSettings, kernel: int, limit: int
@@ -119,12 +113,12 @@ def _gram(
             n_leading = int(rows.block_structures[n_blocks])
             yield (whole if n_leading == len(data.labels) else stored(path, n_leading)), np.arange(n_leading)
         else:  # whole tiles would be too large a sample
-            chosen = sample(rows.lengths, limit)
+            chosen = spread_sample(rows.lengths, limit)
             yield square_of(whole, chosen), chosen
         return
     assert data.corpus is not None
     with TemporaryDirectory() as folder:
-        chosen = sample(data.corpus.lengths, limit)
+        chosen = spread_sample(data.corpus.lengths, limit)
         build = GramBuild(
             job.kernels[kernel], data.corpus.select(chosen), f"{folder}/sample.gram.zarr", StoreChoices(job.dtype)
         )

@@ -8,7 +8,6 @@ c, w and p are the seconds of a thread for a kernel value, a byte written, a byt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -96,7 +95,3 @@ def _priced(
     computed = (1 - share) * demand.values * float(n_rows) ** 2 * speeds.compute / machines.n_training
     training = read_seconds + computed + demand.own_seconds * n_rows
     return Alternative(keep, size, build, training, PROGRAM_BYTES + plan.peak_bytes, size <= room)
-
-
-def recommended(every: Sequence[Alternative]) -> Alternative:
-    return next(one for one in every if one.is_recommended)

@@ -29,7 +29,7 @@ from gramline.pipeline.gram.plan import Plan, TileTask
 from gramline.pipeline.gram.product import TileProduct
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import GramSpec
-from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.store import TileStore, in_corpus
 from gramline.pipeline.gram.task import compute_tile, planned_store
 from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
@@ -114,7 +114,7 @@ def measure_pace(build: Blocks, executor: Executor, place: str | None) -> float:
             first = _reports(executor, batch)  # to start every process and load compiled code
             clocked = _reports(executor, batch)
         except FailedSampleError as failed:
-            raise _in_corpus(failed.error, build.layout, samples[failed.task]) from None
+            raise _placed(failed, build.layout, samples[failed.task]) from None
     started = {report.worker for report, _ in first}
     # A worker that came later is no measure, unless there are no others.
     steady = [one for one in clocked if one[0].worker in started] or clocked
@@ -129,7 +129,7 @@ def measure_speeds(build: Blocks, executor: Executor, place: str | None) -> Spee
             _reports(executor, tasks)  # to start every process and load compiled code
             clocked = _reports(executor, tasks)
         except FailedSampleError as failed:
-            raise _in_corpus(failed.error, build.layout, samples[failed.task]) from None
+            raise _placed(failed, build.layout, samples[failed.task]) from None
         reads: list[tuple[float, int]] = []
         for _ in range(2):  # the first time loads code
             with closing(executor.run(multiply_sample, tasks)) as outcomes:
@@ -162,14 +162,11 @@ class FailedSampleError(Exception):
         self.task, self.error = task, error
 
 
-def _in_corpus(error: BaseException, layout: GramLayout, tile: tuple[int, int]) -> BaseException:
+def _placed(failed: FailedSampleError, layout: GramLayout, tile: tuple[int, int]) -> BaseException:
     """The error with structures counted in the corpus instead of in its sample."""
-    if isinstance(error, KernelOverflowError):
-        error.row += layout.rows.structures(tile[0]).start
-        if error.column is not None:
-            error.column += layout.cols.structures(tile[1]).start
-        error.is_cross = not layout.is_symmetric
-    return error
+    if isinstance(failed.error, KernelOverflowError):
+        return in_corpus(failed.error, layout, *tile)
+    return failed.error
 
 
 def _reports(executor: Executor, tasks: list[TileTask]) -> list[tuple[TileReport, int]]:

@@ -251,18 +251,10 @@ class TileStore:
                 with one_blas_thread():
                     tile = counted(self.kernel.tile(rows, cols, self.tiles.dtype))
             except KernelOverflowError as error:
-                raise self.located(error, i, j) from None
+                raise in_corpus(error, self.layout, i, j) from None
             self.values_computed += tile.size
             self._computed.add((i, j), tile)
         return tile
-
-    def located(self, error: KernelOverflowError, i: int, j: int) -> KernelOverflowError:
-        """The error of tile (i, j) with the structures counted in their corpora instead of in its blocks."""
-        error.row += self.layout.rows.structures(i).start
-        if error.column is not None:
-            error.column += self.layout.cols.structures(j).start
-        error.is_cross = not self.layout.is_symmetric
-        return error
 
     def write_tile(self, i: int, j: int, tile: NDArray[Any]) -> None:
         """Pad with zeros and store as one whole chunk; a tile with a value that is not finite is refused."""
@@ -275,6 +267,15 @@ class TileStore:
                 raise storage_error(self.url, error) from error
             raise  # may pass: the executor tries again
         meter.add(tiles_kept=1, bytes_written=self.tiles.tile_bytes)
+
+
+def in_corpus(error: KernelOverflowError, layout: GramLayout, i: int, j: int) -> KernelOverflowError:
+    """The error of tile (i, j) with the structures counted in their corpora instead of in its blocks."""
+    error.row += layout.rows.structures(i).start
+    if error.column is not None:
+        error.column += layout.cols.structures(j).start
+    error.is_cross = not layout.is_symmetric
+    return error
 
 
 def tiled_shape(layout: GramLayout) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.gram.block_cache import Cache, cached_block
 from gramline.pipeline.gram.plan import TileTask
-from gramline.pipeline.gram.store import TileStore
+from gramline.pipeline.gram.store import TileStore, in_corpus
 
 STORES_KEPT = 4
 
@@ -45,7 +45,7 @@ def compute_tile(task: TileTask) -> TileReport:
         try:
             n_rows, n_cols = counted(store.kernel.tile(rows, cols, chunk.dtype, chunk)).shape
         except KernelOverflowError as error:
-            raise store.located(error, task.i, task.j) from None
+            raise in_corpus(error, store.layout, task.i, task.j) from None
     chunk[n_rows:] = chunk[:n_rows, n_cols:] = 0.0  # padding
     computed = perf_counter()
     store.write_tile(task.i, task.j, chunk)

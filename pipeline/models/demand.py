@@ -59,10 +59,16 @@ class _CountingGram(DenseGram):
         return super().select(rows, cols)
 
 
+def spread_sample(lengths: Indices, limit: int) -> Indices:
+    """Structures of about `limit` positions, at least two, evenly spread."""
+    share = min(1.0, limit / max(1, int(lengths.sum())))
+    n_chosen = min(len(lengths), max(2, round(share * len(lengths))))
+    return np.unique(np.linspace(0, len(lengths) - 1, n_chosen).astype(np.int64))
+
+
 def measure_demand(learner: Learner, kernel: Kernel, corpus: Corpus) -> Demand:
     """By training on a sample of `corpus`."""
-    n_chosen = max(2, round(len(corpus) * min(1.0, SAMPLE_POSITIONS / max(1, corpus.n_positions))))
-    part = corpus.select(np.unique(np.linspace(0, len(corpus) - 1, n_chosen).astype(np.int64)))
+    part = corpus.select(spread_sample(corpus.lengths, SAMPLE_POSITIONS))
     packed = kernel.prepare(part.packed())
     longest = int(kernel.row_lengths(packed).max())
     block_rows = max(longest, part.n_positions // SAMPLE_BLOCKS)

@@ -11,9 +11,10 @@ from gram_samples import KERNEL, corpus
 from gramline.pipeline.crossval import training_time
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.solve import JobSettings
-from gramline.pipeline.crossval.training_time import sample, training_seconds
+from gramline.pipeline.crossval.training_time import training_seconds
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.models.demand import spread_sample
 
 PERCEPTRON, ZSCORE = Variant(0, "labeling-perceptron", {"rounds": 2}), Variant(None, "zscore", {})
 GAUSSIAN = Variant(0, "gaussian-process", {"max_sweeps": 2})
@@ -47,7 +48,7 @@ def test_time_grows_with_passes_problems_and_positions(tmp_path: Path, monkeypat
     monkeypatch.setattr(training_time, "SAMPLE_POSITIONS", 40)
     found = corpus(40)
     data, settings = JobData.of_corpus(found, "sample"), JobSettings(GramCache(tmp_path / "cache"))
-    n_sampled = found.select(sample(found.lengths, 40)).n_positions
+    n_sampled = found.select(spread_sample(found.lengths, 40)).n_positions
     ratio = found.n_positions / n_sampled
     assert ratio > 2
 
@@ -69,6 +70,6 @@ def test_what_cannot_be_trained_on_has_no_time(tmp_path: Path) -> None:
 
 def test_a_sample_is_spread_and_has_two_structures() -> None:
     lengths = np.full(100, 10)
-    assert sample(lengths, 100).tolist() == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
-    assert len(sample(lengths, 1)) == 2
-    assert sample(np.array([3, 4]), 1000).tolist() == [0, 1]
+    assert spread_sample(lengths, 100).tolist() == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
+    assert len(spread_sample(lengths, 1)) == 2
+    assert spread_sample(np.array([3, 4]), 1000).tolist() == [0, 1]
