@@ -122,8 +122,9 @@ class GaussianProcessLabeler(FittedLabeler):
         rank: Annotated[Whole | None, "of that approximation"] = None,
         variance: Annotated[
             Literal["auto", "exact", "none"],
-            'predictive variances enter the scores: `"auto"` when the cross Gram knows k(x, x) of its columns; '
-            '`"exact"` refuses one that does not; `"none"`: never, and models keep no covariance',
+            'variances enter the scores: `"auto"`: predictive ones where the cross Gram knows k(x, x) of its columns; '
+            '`"exact"` refuses one that does not; `"none"`: none, neither these nor those of the functions of '
+            "neighbours (the softmax of expected functions), and models keep no covariance",
         ] = "auto",
         decoding: Annotated[
             Literal["refined", "viterbi"],
@@ -232,7 +233,8 @@ class GaussianProcessLabeler(FittedLabeler):
             return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
         if self.decoding == "viterbi":
             scores = self.local_scores(cross)
-            steps = self._normalizer().potentials(self.coupling_mean_, self.coupling_variance_)[0]
+            couplings = self._couplings()
+            steps = self._normalizer().potentials(couplings.mean, couplings.variance)[0]
         else:
             scores = self.decision_scores(cross)
             steps = np.zeros((scores.shape[1], scores.shape[1]))
@@ -270,9 +272,8 @@ class GaussianProcessLabeler(FittedLabeler):
 
     def _refined(self, cross: GramOperator) -> Refinement:
         moments = self.local_moments(cross)
-        couplings = Couplings(named_offsets(self.offsets), self.coupling_mean_, self.coupling_variance_)
         stopping = StoppingRule(self.refinement_tolerance, self.max_refinements)
-        result = refine(moments, couplings, cross.layout.cols.lengths, self._normalizer(), stopping)
+        result = refine(moments, self._couplings(), cross.layout.cols.lengths, self._normalizer(), stopping)
         self.prediction_report_ = {
             "converged": result.converged,
             "iterations": result.iterations,
@@ -280,6 +281,10 @@ class GaussianProcessLabeler(FittedLabeler):
             "variances": moments.variances is not None,
         }
         return result
+
+    def _couplings(self) -> Couplings:
+        variance = np.zeros_like(self.coupling_variance_) if self.variance == "none" else self.coupling_variance_
+        return Couplings(named_offsets(self.offsets), self.coupling_mean_, variance)
 
     def _normalizer(self) -> Normalizer:
         return JensenNormalizer() if self.bound == "jensen" else ExpectedNormalizer(len(self.label_names_))

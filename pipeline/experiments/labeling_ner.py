@@ -32,9 +32,9 @@ from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.fold_trial import HINT, Method, Trial, between_positions, choice_counts, difference
 
 FILE = "conll2002_es/esp.train.first300"
-PAPER = {  # accuracy, precision, recall, F1, three folds
-    "sequence kernel": (88.4, 52.3, 19.3, 27.9),
-    "HM perceptron, window 3": (82.9, 21.8, 15.6, 17.2),
+PAPER = {  # by the number of folds: accuracy, precision, recall, F1
+    3: {"sequence kernel": (88.4, 52.3, 19.3, 27.9), "HM perceptron, window 3": (82.9, 21.8, 15.6, 17.2)},
+    5: {"sequence kernel": (88.7, 49.0, 23.1, 30.5), "HM perceptron, window 3": (80.2, 23.8, 17.9, 18.6)},
 }
 ROUNDS = 10
 PRIOR_FOLDS = 3  # the CRF never labels a sentence that it was trained on
@@ -117,7 +117,7 @@ def _paper_table(spanish: Spanish, n_folds: int) -> ResultTable:
     for name, method in methods.items():
         selection = trial.chosen(method)
         measured = [100 * selection.mean(metric) for metric in ("accuracy", "precision", "recall", "f1")]
-        paper = PAPER.get(name) if n_folds == 3 or run.quick else None
+        paper = PAPER[3 if run.quick else n_folds].get(name)
         rows.append((name, *measured, *(paper or (None,) * 4)))
     corpus = spanish.windows[0]
     return ResultTable(
@@ -129,7 +129,7 @@ def _paper_table(spanish: Spanish, n_folds: int) -> ResultTable:
             f"{ROUNDS} rounds, last weights; folds in the order of the file, means over them",
             "not as in the paper: its spelling features S2, its folds and its rounds are not published; ours are the "
             "word, its shape, affixes, capitals, digits and part of speech (window 3: also of both neighbours)",
-            "the paper's numbers are of 3 folds; those of its edition with 5 folds are not known here",
+            "paper: with 3 folds the English edition of 2004, with 5 the Japanese one",
         ),
     )
 

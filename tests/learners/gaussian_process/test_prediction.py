@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from oracles import gaussian_process as oracle
 from oracles.viterbi import best_path
+from scipy.special import softmax
 from sklearn.base import clone
 from tolerances import assert_close
 
@@ -328,3 +329,22 @@ def test_labels_and_probabilities_of_one_cross_gram_share_their_factorisations(m
     assert np.abs(fitted.predict_proba(other) - first).max() > 1e-6
     fitted.fit(DenseGram(2 * GRAM, LENGTHS), LABELS)
     assert np.abs(fitted.predict_proba(NEW) - first).max() > 1e-6
+
+
+def test_without_variances_scores_are_those_of_the_expected_functions() -> None:
+    """The paper's text: softmax of mean + sum_d RNS mS_d, no variance of local functions nor of couplings."""
+    fitted = fit(offsets="GPSL2", variance="none", bound="jensen", max_refinements=3)
+    means = fitted.local_moments(NEW).means
+    lengths = NEW.layout.cols.lengths
+    probabilities = softmax(means, axis=1)
+    for _ in range(3):
+        scores = means.copy()
+        for offset, coupling in zip((-1, 1), fitted.coupling_mean_, strict=True):
+            start = 0
+            for length in lengths.tolist():
+                for place in range(length):
+                    if 0 <= place + offset < length:
+                        scores[start + place] += probabilities[start + place + offset] @ coupling
+                start += length
+        probabilities = softmax(scores, axis=1)
+    assert fitted.predict_proba(NEW) == pytest.approx(probabilities, abs=1e-5)
