@@ -95,6 +95,7 @@ class ComputedGram:
         np.add.at(weights, inner.row_of, thin)
         product = np.zeros((outer.n_rows, thin.shape[1]))
         used = inner.units_of(np.flatnonzero(weights.any(axis=1)))
+        weights = weights.astype(np.result_type(self.dtype, W), copy=False)  # single precision where both have it
         with one_blas_thread():
             if inner is outer and len(used) == len(inner.units):
                 self._multiply_symmetric(inner, weights, product)
@@ -115,11 +116,13 @@ class ComputedGram:
 
     def _multiply_symmetric(self, sides: DistinctRows, weights: Matrix, product: Matrix) -> None:
         """Each tile serves (i, j) and (j, i)."""
+        memory = TileMemory(self.dtype)
         blocks = _blocks(sides, self.layout.rows.block_rows)
         for i, (rows, row_range) in enumerate(blocks):
             for j in range(i, len(blocks)):
                 cols, col_range = blocks[j]
-                tile = self._between(rows, cols)
+                height, width = (span.stop - span.start for span in (row_range, col_range))
+                tile = self._between(rows, cols, memory.of(height, width))
                 product[row_range] += tile @ weights[col_range]
                 if i != j:
                     product[col_range] += tile.T @ weights[row_range]

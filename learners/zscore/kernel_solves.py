@@ -15,7 +15,7 @@ import numpy as np
 from gramline.learners.arrays import Floats, Indices
 from gramline.learners.linear_algebra.conjugate_gradient import Solution, Solve, Status, solve_together
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.zscore.kernel_problem import KernelProblem, spread
+from gramline.learners.zscore.kernel_problem import KernelProblem
 from gramline.learners.zscore.ridge_choice import HiddenFold, RidgeSetting, Trial, hidden_folds
 
 Settings = tuple[RidgeSetting, ...]  # of one labeler: one for every ridge of its list
@@ -91,13 +91,18 @@ def solve_all(gram: GramOperator, problems: Sequence[SharedProblem], *, is_doubl
 
     def product(numbers: Sequence[int], blocks: Sequence[Floats]) -> list[Floats]:
         """G times every block, whose rows are those of its part; shapes (n_rows, width)."""
-        wide = np.hstack([spread(block, parts[k][0], gram.shape[0]) for k, block in zip(numbers, blocks, strict=True)])
-        result = np.asarray(gram.matmul(wide if is_double else wide.astype(np.float32)), np.float64)
-        return np.split(result, np.cumsum([block.shape[1] for block in blocks])[:-1], axis=1)
+        ends = np.cumsum([block.shape[1] for block in blocks])
+        wide = np.zeros((gram.shape[0], ends[-1]), np.float64 if is_double else np.float32)
+        for number, block, end in zip(numbers, blocks, ends, strict=True):
+            wide[parts[number][0], end - block.shape[1] : end] = block
+        return np.split(gram.matmul(wide), ends[:-1], axis=1)
 
     def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
         products = product(list(blocks), list(blocks.values()))
-        return {number: part[parts[number][0]] for number, part in zip(blocks, products, strict=True)}
+        return {
+            number: part[parts[number][0]].astype(np.float64, copy=False)
+            for number, part in zip(blocks, products, strict=True)
+        }
 
     solutions = solve_together(apply_all, [solve for _, solve in parts])
     solved = [
@@ -108,7 +113,8 @@ def solve_all(gram: GramOperator, problems: Sequence[SharedProblem], *, is_doubl
         numbers = range(len(problems), len(parts))
         values = [np.hstack([solution.value for solution in solutions[number]]) for number in numbers]
         for (shared, ridges, fold), scores in zip(hidden, product(numbers, values), strict=True):
-            by_ridge = dict(zip(ridges, np.split(scores[shared.problem.rows], len(ridges), axis=1), strict=True))
+            trained = scores[shared.problem.rows].astype(np.float64, copy=False)
+            by_ridge = dict(zip(ridges, np.split(trained, len(ridges), axis=1), strict=True))
             solved[problems.index(shared)].trials.append((ridges, Trial(fold, by_ridge)))
     return solved
 

@@ -1,9 +1,9 @@
 """Tiles stored, in part or not at all: what each costs, from the speeds of this machine and what a learner asks for.
 
-    build     = (values c + bytes w) / threads              values of the tiles to store, once
-    training  = reads p + values c + own                    p = passes x bytes read, or the values of tiles left out
+    build     = (values c + bytes w) / threads                  values of the tiles to store, once
+    training  = (bytes r + values c + products m) / threads + own      bytes read, values of tiles left out
 
-c, w and p are the seconds of a thread for a kernel value, a byte written, a byte read and multiplied.
+c, w, r and m are the seconds of a thread for a kernel value, a byte written, a byte read, and a value times a number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Speeds:
 
     compute: float  # of a kernel value
     write: float  # of a byte
-    read: float  # of a byte that is in the system's cache or not, as it comes, and multiplied
+    read: float  # of a byte that is in the system's cache or not, as it comes
+    multiply: float  # of a value and a column
 
 
 class Demands(Protocol):
@@ -31,9 +32,13 @@ class Demands(Protocol):
     @property
     def passes(self) -> float: ...
     @property
+    def columns(self) -> float: ...
+    @property
     def values(self) -> float: ...
     @property
-    def own_seconds(self) -> float: ...
+    def stored_seconds(self) -> float: ...
+    @property
+    def computed_seconds(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -89,9 +94,13 @@ def _priced(
     to_write = max(0, size - plan.n_present * plan.tile_bytes)
     to_compute = plan.cells * to_write / max(1, plan.new_bytes)
     build = (to_compute * speeds.compute + to_write * speeds.write) / machines.n_threads
-    read_seconds = demand.passes * size * speeds.read / machines.n_training
+    read = demand.passes * size * speeds.read / machines.n_training
     if machines.read_bandwidth is not None:
-        read_seconds = max(read_seconds, demand.passes * size / machines.read_bandwidth)
-    computed = (1 - share) * demand.values * float(n_rows) ** 2 * speeds.compute / machines.n_training
-    training = read_seconds + computed + demand.own_seconds * n_rows
+        read = max(read, demand.passes * size / machines.read_bandwidth)
+    columns_of_pass = demand.columns / max(1.0, demand.passes)
+    n_computed = (1 - share) * demand.values * float(n_rows) ** 2
+    n_multiplied = share * demand.columns * n_rows**2 / 2 + n_computed * columns_of_pass  # a tile serves both sides
+    spread = (n_computed * speeds.compute + n_multiplied * speeds.multiply) / machines.n_training
+    own = share * demand.stored_seconds + (1 - share) * demand.computed_seconds
+    training = read + spread + own
     return Alternative(keep, size, build, training, PROGRAM_BYTES + plan.peak_bytes, size <= room)

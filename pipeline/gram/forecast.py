@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -35,7 +35,7 @@ from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
 
 SAMPLES = 3  # tiles, spread over the matrix; every thread computes some of them
-PRODUCT_COLUMNS = 10  # of the matrix that a sample is multiplied with: labels and a little more
+PRODUCT_COLUMNS = 32  # of the matrix that a sample is multiplied with: labels of a few problems
 MOST_SAMPLES = 64  # tiles that are computed before a pace is known, on however many threads
 
 
@@ -122,7 +122,7 @@ def measure_pace(build: Blocks, executor: Executor, place: str | None) -> float:
 
 
 def measure_speeds(build: Blocks, executor: Executor, place: str | None) -> Speeds:
-    """Seconds of a thread for a kernel value, for a byte written and for one read and multiplied, beside `place`."""
+    """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product."""
     with sample_stores(build, place) as samples:
         tasks = list(samples)
         try:
@@ -130,28 +130,42 @@ def measure_speeds(build: Blocks, executor: Executor, place: str | None) -> Spee
             clocked = _reports(executor, tasks)
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-        reads: list[tuple[float, int]] = []
+        reads: list[SampleRead] = []
         for _ in range(2):  # the first time loads code
             with closing(executor.run(multiply_sample, tasks)) as outcomes:
                 reads = [outcome.result for outcome in outcomes if outcome.result is not None]
     cells = sum(cells for _, cells in clocked)
     written = sum(report.written_bytes for report, _ in clocked)
-    read_seconds, read_bytes = (sum(column) for column in zip(*reads, strict=True)) if reads else (0.0, 1)
+    n_products = PRODUCT_COLUMNS * sum(read.n_values for read in reads)
     return Speeds(
         compute=sum(report.read_seconds + report.compute_seconds for report, _ in clocked) / cells,
         write=sum(report.write_seconds for report, _ in clocked) / written,
-        read=read_seconds / read_bytes,
+        read=sum(read.seconds for read in reads) / max(1, sum(read.n_bytes for read in reads)),
+        multiply=sum(read.product_seconds for read in reads) / max(1, n_products),
     )
 
 
-def multiply_sample(task: TileTask) -> tuple[float, int]:
-    """Seconds to read the tile of a sample and to multiply it as a product with G does, and its bytes."""
+class SampleRead(NamedTuple):
+    """One tile that was read and multiplied."""
+
+    seconds: float  # of reading
+    n_bytes: int
+    product_seconds: float
+    n_values: int
+
+
+def multiply_sample(task: TileTask) -> SampleRead:
+    """Read the tile of a sample, and multiply it as a product with G does in single precision, from both sides."""
     store = planned_store(task.store, task.identity)
-    product = TileProduct(store.layout, np.ones((store.layout.shape[1], PRODUCT_COLUMNS)))
-    begin = perf_counter()
+    dtype = np.result_type(store.tiles.dtype, np.float32)
+    product = TileProduct(store.layout, np.ones((store.layout.shape[1], PRODUCT_COLUMNS), dtype))
     with one_blas_thread():
-        product.add(0, 0, store.read_tile(0, 0))
-    return perf_counter() - begin, store.tiles.tile_bytes
+        begin = perf_counter()
+        tile = store.read_tile(0, 0)
+        read = perf_counter()
+        product.add(0, 0, tile)
+        ended = perf_counter()
+    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size)
 
 
 class FailedSampleError(Exception):

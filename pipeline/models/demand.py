@@ -1,27 +1,28 @@
 """What a learner asks of a Gram matrix: how often it reads the stored tiles, how many values it computes without them.
 
-Measured by training on a sample of the structures, once on tiles and once on values that are computed: passes and
-shares of N^2 are about the same at every size. Mistakes become rarer with more structures, so that a large corpus
-takes rather less.
+Measured by training on two samples of the structures, a small and a larger one, each on tiles and on values that are
+computed. What grew from one to the other (iterations), or became rarer (mistakes), is taken to go on as that power of
+the number of positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from gramline.kernels.base import Kernel
+from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.estimator import Learner
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
 from gramline.pipeline.corpus.corpus import Corpus
 
-SAMPLE_POSITIONS = 3000
+SAMPLE_POSITIONS = (750, 3000)
 SAMPLE_BLOCKS = 12  # tiles of a sample are as small beside it as those of a large matrix
 
 
@@ -30,14 +31,22 @@ class Demand:
     """Of one training; a pass reads every stored tile once."""
 
     passes: float  # over stored tiles
+    columns: float  # that all tiles are multiplied with, in all passes together
     values: float  # kernel values computed where none is kept, in N^2
-    own_seconds: float  # of a position, besides tiles
+    stored_seconds: float  # of the learner itself, beside stored tiles
+    computed_seconds: float  # of the learner itself, beside computed values
+
+
+# Powers of the number of positions by which a demand may grow.
+LEAST = Demand(passes=-0.5, columns=-0.5, values=-0.5, stored_seconds=0.5, computed_seconds=0.5)
+MOST = Demand(passes=0.5, columns=0.5, values=0.5, stored_seconds=3.0, computed_seconds=3.0)
 
 
 class _CountingGram(DenseGram):
-    """Counts the tiles that a learner asks for."""
+    """Counts and times the tiles that a learner asks for."""
 
-    n_reads = 0
+    n_reads = n_columns = 0
+    seconds = 0.0
 
     def tile(self, i: int, j: int) -> Tile:
         self.n_reads += 1
@@ -50,13 +59,36 @@ class _CountingGram(DenseGram):
 
     def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
         self.n_reads += self.layout.n_tiles
-        return super().matmul(W, transpose=transpose)
+        self.n_columns += W.size // len(W)
+        begin = perf_counter()
+        product = super().matmul(W, transpose=transpose)
+        self.seconds += perf_counter() - begin
+        return product
 
     def select(self, rows: Indices, cols: Indices) -> Tile:
         starts = self.layout.rows.block_starts
         blocks = [len(np.unique(np.searchsorted(starts, part, "right"))) for part in (rows, cols)]
         self.n_reads += blocks[0] * blocks[1]
         return super().select(rows, cols)
+
+
+class _TimedGram(ComputedGram):
+    """Times products and values; values that are computed elsewhere take as long as those of a plain tile."""
+
+    seconds = 0.0
+    seconds_per_value = 0.0
+    _is_inside = False
+
+    def matmul(self, W: Matrix, *, transpose: bool = False) -> Matrix:
+        self._is_inside, begin = True, perf_counter()
+        product = super().matmul(W, transpose=transpose)
+        self._is_inside, self.seconds = False, self.seconds + perf_counter() - begin
+        return product
+
+    def count_values(self, n_values: int) -> None:
+        super().count_values(n_values)
+        if not self._is_inside:
+            self.seconds += n_values * self.seconds_per_value
 
 
 def spread_sample(lengths: Indices, limit: int) -> Indices:
@@ -67,30 +99,58 @@ def spread_sample(lengths: Indices, limit: int) -> Indices:
 
 
 def measure_demand(learner: Learner, kernel: Kernel, corpus: Corpus) -> Demand:
-    """By training on a sample of `corpus`."""
-    part = corpus.select(spread_sample(corpus.lengths, SAMPLE_POSITIONS))
-    packed = kernel.prepare(part.packed())
-    longest = int(kernel.row_lengths(packed).max())
-    block_rows = max(longest, part.n_positions // SAMPLE_BLOCKS)
+    """Of training on `corpus`, from samples of it."""
+    samples = [corpus.select(spread_sample(corpus.lengths, limit)) for limit in SAMPLE_POSITIONS]
+    _measured(learner, kernel, samples[0])  # compiled code is loaded now
+    small, large = (_measured(learner, kernel, sample) for sample in samples)
+    sizes = [part.n_positions for part in (*samples, corpus)]
+    return extrapolated(small, large, sizes)
+
+
+def extrapolated(small: Demand, large: Demand, sizes: Sequence[int]) -> Demand:
+    """The demand at the last of three sizes, from those at the two others."""
+    lever, reach = sizes[1] / sizes[0], sizes[2] / sizes[1]
+    if reach <= 1 or lever <= 1:
+        return large
+    amounts = {}
+    for name, amount in asdict(large).items():
+        before = getattr(small, name)
+        power = np.log(amount / before) / np.log(lever) if amount > 0 and before > 0 else 0.0
+        amounts[name] = amount * reach ** float(np.clip(power, getattr(LEAST, name), getattr(MOST, name)))
+    return Demand(**amounts)
+
+
+def _measured(learner: Learner, kernel: Kernel, corpus: Corpus) -> Demand:
+    packed = kernel.prepare(corpus.packed())
+    lengths = kernel.row_lengths(packed)
+    block_rows = max(int(lengths.max()), int(lengths.sum()) // SAMPLE_BLOCKS)
     tiles = _CountingGram(
         kernel.tile(packed, packed),
-        kernel.row_lengths(packed),
+        lengths,
         label_names=packed.vocabulary.labels or None,
         row_prior=packed.prior,
         label_kernel=kernel.label_matrix(),
         block_rows=block_rows,
     )
-    computed = ComputedGram(kernel, packed, block_rows=block_rows)
-    trained: Any = learner.fresh()
-    trained.fit(tiles, part.labels)  # compiled code is loaded now
-    tiles.n_reads = 0
-    begin = perf_counter()
-    trained.fresh().fit(tiles, part.labels)
-    seconds = perf_counter() - begin
-    trained.fresh().fit(computed, part.labels)
-    n_rows = tiles.shape[0]
-    return Demand(
-        passes=tiles.n_reads / tiles.layout.n_tiles,
-        values=computed.values_computed / n_rows**2,
-        own_seconds=seconds / n_rows,
-    )
+    computed = _TimedGram(kernel, packed, block_rows=block_rows)
+    computed.seconds_per_value = _seconds_per_value(kernel, packed)
+    own = []
+    for gram in (tiles, computed):
+        trained: Any = learner.fresh()
+        begin = perf_counter()
+        trained.fit(gram, corpus.labels)
+        own.append(max(0.0, perf_counter() - begin - gram.seconds))
+    n_tiles, n_rows = tiles.layout.n_tiles, tiles.shape[0]
+    return Demand(tiles.n_reads / n_tiles, tiles.n_columns, computed.values_computed / n_rows**2, *own)
+
+
+def _seconds_per_value(kernel: Kernel, packed: Packed) -> float:
+    """Of a tile between the first half of the structures and the second."""
+    middle = max(1, len(packed) // 2)
+    halves = packed.structures(0, middle), packed.structures(middle, len(packed))
+    taken = []
+    for _ in range(2):
+        begin = perf_counter()
+        size = kernel.tile(*halves).size
+        taken.append(perf_counter() - begin)
+    return min(taken) / max(1, size)

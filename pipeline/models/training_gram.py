@@ -16,13 +16,17 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Listener, Message, silent
+from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.executors.choice import choose_executor
+from gramline.pipeline.gram.alternatives import Machines
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.reuse import best_loan, stores_beside
 from gramline.pipeline.gram.room import free_bytes
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models.demand import measure_demand
+from gramline.pipeline.models.training_choice import training_alternatives
 
 DENSE_LIMIT_BYTES = 1 << 30  # a Gram matrix up to this size is held in memory
 SPARE_DISK = 0.5  # of the free disk that a temporary store may take
@@ -44,9 +48,9 @@ def training_gram(
 ) -> GramOperator:
     """What `learner` trains on: a matrix in memory where it fits, else values computed when it asks for them.
 
-    A learner that factors the matrix, or reads it more often than storing it takes, gets a store that is gone with the
-    last who holds it; `options` are those of `build_gram`. Stores in the folder of the path `beside` that have this
-    matrix, or most of it, are used.
+    A learner that factors the matrix, or for which stored tiles are cheaper (measured on a few tiles and a sample),
+    gets a store that is gone with the last who holds it; `options` are those of `build_gram`. Stores in the folder of
+    the path `beside` that have this matrix, or most of it, are used.
     """
     if fits_memory(kernel, corpus):
         return DenseGram.of(kernel, corpus, block_rows=options.get("block_rows"))
@@ -56,8 +60,7 @@ def training_gram(
             progress(Message(f"reading the tiles of {store.url}"))
             return StoredGram(store)
     loan = best_loan(GramBuild(kernel, corpus, None), stores) if stores else None
-    has_room = _has_room(kernel, corpus)
-    if learner.factors_by_tiles or (has_room and (not learner.is_lazy or loan is not None)):
+    if learner.factors_by_tiles or (_has_room(kernel, corpus) and (loan is not None or _pays(kernel, corpus, learner))):
         lenders = () if loan is None else (loan.lender,)
         return temporary_gram(kernel, corpus, lenders=lenders, progress=progress, **options)
     progress(Message("no tile is stored: kernel values are computed when they are needed"))
@@ -81,6 +84,19 @@ def temporary_gram(
         # A Gaussian-process labeler factors it again when it predicts.
         weakref.finalize(gram, folder.pop_all().close)
     return gram
+
+
+def _pays(kernel: Kernel, corpus: Corpus, learner: Learner) -> bool:
+    """Whether building a store and reading it takes less time than computing values when they are asked for.
+
+    A learner that asks for changed rows only computes about as many values as a build: it is not worth measuring.
+    """
+    if learner.is_lazy:
+        return False
+    demand = measure_demand(learner, kernel, corpus)
+    build = GramBuild(kernel, corpus, None)
+    ways = training_alternatives(build, InlineExecutor(), demand, Machines(), free_bytes(gettempdir()))
+    return any(way.is_recommended and way.keep == "all" for way in ways)
 
 
 def _is_complete(store: TileStore) -> bool:

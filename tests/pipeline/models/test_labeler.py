@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -93,17 +94,23 @@ def test_a_gram_too_large_for_memory_is_never_stored_for_a_perceptron(monkeypatc
     assert computed.predict(NEW) == memory.predict(NEW)
 
 
-@pytest.mark.parametrize(("free", "n_stores"), [(1 << 40, 1), (100, 0)])
-def test_other_learners_get_a_temporary_store_where_the_disk_has_room(
-    monkeypatch: pytest.MonkeyPatch, free: int, n_stores: int
+@pytest.mark.parametrize(("free", "cheaper", "n_stores"), [(1 << 40, "all", 1), (1 << 40, "none", 0), (100, "all", 0)])
+def test_other_learners_get_a_temporary_store_where_it_is_cheaper_and_the_disk_has_room(
+    monkeypatch: pytest.MonkeyPatch, free: int, cheaper: str, n_stores: int
 ) -> None:
     monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 100)
     monkeypatch.setattr(training_gram_module, "free_bytes", lambda _: free)
+    compare = training_gram_module.training_alternatives
+
+    def compared(*given: Any) -> list[Any]:
+        return [replace(way, is_recommended=way.keep == cheaper) for way in compare(*given)]
+
+    monkeypatch.setattr(training_gram_module, "training_alternatives", compared)
     built: list[Path] = []
     build = training_gram_module.GramBuild
 
     def watched(kernel: Any, corpus: Any, path: Any, *rest: Any, **more: Any) -> Any:
-        built.append(Path(path))
+        built.extend([] if path is None else [Path(path)])  # others are only planned
         return build(kernel, corpus, path, *rest, **more)
 
     monkeypatch.setattr(training_gram_module, "GramBuild", watched)
