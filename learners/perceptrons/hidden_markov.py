@@ -24,8 +24,8 @@ from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.lazy_scores import Change, LazyScores
-from gramline.learners.operators.orders import AHEAD
 from gramline.learners.operators.operator import GramOperator, check_square, is_operator
+from gramline.learners.operators.orders import AHEAD
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
     DualWeights,

@@ -13,9 +13,9 @@ import numpy as np
 
 from gramline.learners.arrays import Counts, Matrix, WideCodes
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.lazy_scores import Change, LazyScores, Scores, Visit
+from gramline.learners.operators.lazy_scores import Change, LazyScores, Visit
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.operators.orders import AHEAD
+from gramline.learners.operators.orders import AHEAD, Scores
 from gramline.learners.perceptrons.labeling_loops import Given, Mistakes, Weights, visit_block
 
 

@@ -88,9 +88,7 @@ class DaskExecutor:
         submit = partial(self._submit, call, getattr(function, "__name__", "task"), retries)
         return _Flight(submit, _WorkerWatch(self._threads_now, self._patience, self._address))
 
-    def _outcomes(
-        self, flight: _Flight[Task], tasks: Iterator[Task]
-    ) -> Generator[Outcome[Task, Result], None, None]:
+    def _outcomes(self, flight: _Flight[Task], tasks: Iterator[Task]) -> Generator[Outcome[Task, Result], None, None]:
         suspects: list[Task] = []  # were on a worker when it died, once too often
         try:
             for outcome in self._complete(flight, tasks, alone=False):

@@ -32,6 +32,7 @@ PART_VALUES = 50_000_000  # kernel values that a part of an order compares at mo
 CHANGE_CACHE_BYTES = 64_000_000  # of changes that a worker remembers
 SOURCES_KEPT = 2
 
+
 @dataclass(frozen=True)
 class UpdateTask:
     """One part of an order: some of its changes for all of its rows."""
@@ -106,7 +107,7 @@ def update_rows(task: UpdateTask) -> int:
     scores = {k: Scores(np.zeros((widths[k], len(rows))), np.zeros(len(rows))) for k in sorted(touched)}
     before = gram.tile_reads
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # refused by the learner, with the row
-        for batch, target, values in source.pending(_as_slice(rows), packets, order["since"]):
+        for batch, target, values in source.pending(rows, packets, order["since"]):
             add_changes(combined(batch), scores, target, values)
     letters.write(_answer(task.order, task.part), _to_answer(scores))
     return gram.tile_reads - before
@@ -169,12 +170,6 @@ def _answer(order: int, part: int) -> str:
 
 def _listed(rows: Rows) -> Indices:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-
-
-def _as_slice(rows: Indices) -> Rows:
-    """A slice where they lie side by side: a whole block is read without a copy."""
-    is_run = len(rows) > 0 and int(rows[-1]) - int(rows[0]) + 1 == len(rows)
-    return slice(int(rows[0]), int(rows[-1]) + 1) if is_run and (np.diff(rows) == 1).all() else rows
 
 
 def _cuts(order: Order) -> list[int]:

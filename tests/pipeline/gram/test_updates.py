@@ -23,7 +23,7 @@ from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.stored import StoredGram
 
 CORPUS = generate_saleslog(14, seed=5)
-BLOCK_ROWS = 40
+BLOCK_ROWS = 64
 KERNELS: dict[str, Any] = {
     "sequences": SequenceLabeling(reach=0.5, observation=Polynomial(2, normalized=True)),
     "equal observations": PositionKernel(Identity()),
