@@ -4,12 +4,12 @@ A learner visits some rows at a time and changes weights of these rows only. Bef
 change that was made since they were last visited: S[I] += G[I, c] d of each visit that changed the rows c by d. Inside
 the visit the learner applies its own changes at once. So every decision sees what the literal loop would see, whatever
 the size of the blocks, and whether tiles are read or computed. Where they are computed, only structures with a change
-are compared.
+are compared. Most of it may be brought by other processes (`orders`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +17,9 @@ import numpy as np
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.orders import Orders, Scores, SpreadsUpdates
 from gramline.learners.operators.packets import Packet, Rows, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
-
-
-class Scores(NamedTuple):
-    """What one problem knows of some rows."""
-
-    sums: Matrix  # (G W)^T, shape (n_columns, n_rows)
-    magnitudes: Matrix  # |G| times the sizes of all changes: what a rounding error is part of, shape (n_rows,)
 
 
 class Change(NamedTuple):
@@ -56,9 +50,17 @@ class LazyScores:
         self._scores = [Scores(np.zeros((n, n_rows)), np.zeros(n_rows)) for n in n_columns]
         self._packets: list[Packet] = []  # changes that some row has not received, oldest first
         self._clock = 0
+        spreader = gram.spreader(n_columns) if isinstance(gram, SpreadsUpdates) else None
+        self._orders = None if spreader is None else Orders(spreader, self._source)
 
-    def enter(self, rows: Rows, problems: Sequence[int] | None = None) -> Visit:
-        """Bring some rows of the Gram up to date, for all problems or for those that still train."""
+    def enter(self, rows: Rows, problems: Sequence[int] | None = None, coming: Sequence[Rows] = ()) -> Visit:
+        """Bring some rows of the Gram up to date, for all problems or for those that still train.
+
+        `coming` are the rows of the next visits, in order, where the learner knows them.
+        """
+        if self._orders is not None:
+            self._orders.deliver(rows, self._scores)
+            self._orders.place(coming, self._packets)
         here, local = self._source.visit(rows)
         chosen = range(len(self._scores)) if problems is None else problems
         own = {
@@ -68,8 +70,8 @@ class LazyScores:
             for problem in chosen
         }
         with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of a round, with the row
-            for packets, target, values in self._source.pending(here, self._packets):
-                _add(combined(packets), own, target, values)
+            for packets, target, values in self._source.pending(here, self._packets, self._source.seen(here)):
+                add_changes(combined(packets), own, target, values)
         return Visit(here, local, self._source.square(here), chosen, list(own.values()))
 
     def leave(self, visit: Visit, changes: Sequence[Change | None]) -> None:
@@ -113,7 +115,7 @@ class LazyScores:
             yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, packed)
 
 
-def _add(packet: Packet, scores: dict[int, Scores], target: Rows, values: Tile) -> None:
+def add_changes(packet: Packet, scores: Mapping[int, Scores], target: Rows, values: Tile) -> None:
     """S[target] += d^T G[c, target] for the changed rows c of a packet; `values` are G[c, target].
 
     `target` counts in the rows of the visit. A problem that has come to its end takes no part.

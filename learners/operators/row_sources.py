@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.operators.comparison import Comparison, ComputesValues
 from gramline.learners.operators.gather_loops import gather_columns
@@ -30,14 +31,17 @@ class RowSource(Protocol):
     def square(self, rows: Rows) -> Tile:
         """G between the rows of a visit, C-contiguous."""
 
-    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[Delivery]:
-        """What some visited rows have not received yet."""
+    def pending(self, rows: Rows, packets: Sequence[Packet], seen: Indices) -> Iterator[Delivery]:
+        """What visited rows have not received yet, each of which has received everything until its `seen`."""
 
     def parts(self, rows: Indices) -> list[Indices]:
         """Places in `rows`, changed ones, that make a packet each."""
 
     def packed(self, rows: Indices) -> Changed | None:
         """The structures of changed rows, where values are computed."""
+
+    def seen(self, rows: Rows) -> Indices:
+        """Until when each of these rows has received everything, shape (n_rows,)."""
 
     def mark(self, rows: Rows, stamp: int) -> None:
         """These rows have received everything until `stamp`."""
@@ -74,15 +78,20 @@ class ComputedRows:
     def square(self, rows: Rows) -> Tile:
         return self._compare.square(self._units(rows))
 
-    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[Delivery]:
+    def pending(self, rows: Rows, packets: Sequence[Packet], seen: Indices) -> Iterator[Delivery]:
         units = self._units(rows)
-        return self._compare.strips(packets, units, self._seen[units])
+        firsts = offsets_from_lengths(self._distinct.lengths[units])[:-1]
+        return self._compare.strips(packets, units, seen[firsts])
 
     def parts(self, rows: Indices) -> list[Indices]:
         return [np.arange(len(rows))]
 
     def packed(self, rows: Indices) -> Changed:
         return self._compare.changed(rows)
+
+    def seen(self, rows: Rows) -> Indices:
+        units = self._units(rows)
+        return np.repeat(self._seen[units], self._distinct.lengths[units])
 
     def mark(self, rows: Rows, stamp: int) -> None:
         self._seen[self._units(rows)] = stamp
@@ -117,14 +126,14 @@ class TileRows:
             rows = np.arange(rows.start, rows.stop)
         return self._gram.select(rows, rows)
 
-    def pending(self, rows: Rows, packets: Sequence[Packet]) -> Iterator[Delivery]:
+    def pending(self, rows: Rows, packets: Sequence[Packet], seen: Indices) -> Iterator[Delivery]:
         every = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         for block, places in by_block(self._layout.block_starts, every).items():
             target, own = every[places], self._layout.rows(block)
-            seen = self._seen[target]
+            received = seen[places]
             newer: dict[int, list[Packet]] = {}
             for packet in packets:
-                if packet.stamp > int(seen.min()):
+                if packet.stamp > int(received.min()):
                     newer.setdefault(self._block(packet), []).append(packet)
             kept = [other for other in newer if self._compare is None or self._compare.keeps(other, block)]
             is_whole = len(target) == own.stop - own.start
@@ -132,13 +141,13 @@ class TileRows:
                 for packet in newer[other]:
                     lines = _lines(tile, packet.rows - self._layout.rows(other).start)
                     values: Tile = lines if is_whole else lines[:, target - own.start]
-                    fresh = seen < packet.stamp
+                    fresh = received < packet.stamp
                     yield ([packet], places, values) if fresh.all() else ([packet], places[fresh], values[:, fresh])
             if self._compare is not None:
                 left_out = [packet for other, made in newer.items() if other not in kept for packet in made]
                 units = self._compare.distinct.units_of(target)
-                since = self._seen[self._compare.distinct.starts[units]]
-                for batch, fresh_rows, values in self._compare.strips(left_out, units, since):
+                firsts = np.searchsorted(target, self._compare.distinct.starts[units])
+                for batch, fresh_rows, values in self._compare.strips(left_out, units, received[firsts]):
                     yield batch, places[fresh_rows], values
 
     def _block(self, packet: Packet) -> int:
@@ -149,6 +158,9 @@ class TileRows:
 
     def packed(self, rows: Indices) -> Changed | None:
         return None if self._compare is None else self._compare.changed(rows)
+
+    def seen(self, rows: Rows) -> Indices:
+        return self._seen[rows]
 
     def mark(self, rows: Rows, stamp: int) -> None:
         self._seen[rows] = stamp

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from threading import local
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.learners.arrays import Tile
 
 
-class TileMemory:
-    """Grows to the largest tile; new memory for every tile costs a third of computing it."""
+class TileMemory(local):
+    """Grows to the largest tile; new memory for every tile costs a third of computing it. Every thread has its own."""
 
     def __init__(self, dtype: np.dtype[np.generic]) -> None:
         self._flat: NDArray[np.generic] = np.empty(0, dtype)

@@ -25,6 +25,7 @@ from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.lazy_scores import Change, LazyScores
 from gramline.learners.operators.operator import GramOperator, check_square, is_operator
+from gramline.learners.operators.orders import AHEAD
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
     DualWeights,
@@ -188,12 +189,13 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         visits = 0
         while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
             mistakes.append(0)
+            is_last = len(mistakes) == self.rounds
             with one_blas_thread():  # the products are thin
                 for block in range(layout.n_blocks):
                     positions, structures = layout.rows(block), layout.structures(block)
                     starts = layout.structure_starts[structures.start : structures.stop + 1] - positions.start
                     chains = Chains(codes[positions], starts, np.flatnonzero(is_used[structures]))
-                    visit = scores.enter(positions)
+                    visit = scores.enter(positions, coming=layout.rows_after(block, AHEAD, is_last=is_last))
                     n_rows = len(visit.tile)
                     change, counts = np.zeros((n_rows, n)), np.zeros(n_rows)
                     dual = DualWeights(weights[positions], lag[positions], *visit.scores[0], change, counts)

@@ -227,7 +227,9 @@ def _train(
     every, rounds = list(problems.values()), 0
     scores = LazyScores(gram, [len(problem.names) for problem in every])
     while running := [(number, problem) for number, problem in enumerate(every) if problem.learners]:
-        counts = run_round(gram, scores, [(number, problem.training) for number, problem in running])
+        is_last = all(learner.rounds == rounds + 1 for _, problem in running for learner in problem.learners)
+        training = [(number, problem.training) for number, problem in running]
+        counts = run_round(gram, scores, training, is_last=is_last)
         rounds += 1
         if progress is not None:
             progress(rounds, sum(counts))

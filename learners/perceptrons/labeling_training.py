@@ -13,8 +13,9 @@ import numpy as np
 
 from gramline.learners.arrays import Counts, Matrix, WideCodes
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.lazy_scores import Change, LazyScores, Scores, Visit
+from gramline.learners.operators.lazy_scores import Change, LazyScores, Visit
 from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.orders import AHEAD, Scores
 from gramline.learners.perceptrons.labeling_loops import Given, Mistakes, Weights, visit_block
 
 
@@ -63,7 +64,9 @@ class RoundState:
         return Change(rows, mistakes.change[rows], mistakes.sizes[rows]) if len(rows) else None, n_wrong
 
 
-def run_round(gram: GramOperator, scores: LazyScores, problems: Sequence[tuple[int, RoundState]]) -> list[int]:
+def run_round(
+    gram: GramOperator, scores: LazyScores, problems: Sequence[tuple[int, RoundState]], *, is_last: bool
+) -> list[int]:
     """Visit every block once for every problem that still trains, given with its number; the mistakes of each."""
     mistakes = [0] * len(problems)
     layout = gram.layout.rows
@@ -73,7 +76,7 @@ def run_round(gram: GramOperator, scores: LazyScores, problems: Sequence[tuple[i
     with one_blas_thread():
         for block in range(layout.n_blocks):
             positions = layout.rows(block)
-            visit = scores.enter(positions, numbers)
+            visit = scores.enter(positions, numbers, layout.rows_after(block, AHEAD, is_last=is_last))
             changes: list[Change | None] = []
             for place, (_, problem) in enumerate(problems):
                 change, n_wrong = problem.visit_block(positions, visit, visit.scores[place])

@@ -48,6 +48,7 @@ from gramline.pipeline.models.training import vector_bytes
 DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_many` holds at its worst
 # What one setting's numbers do, whatever is right with the others.
 NUMERICAL = (KernelOverflowError, ConvergenceError, NotPositiveDefiniteError)
+SPREAD_ROWS = 20_000  # of a matrix whose problems are solved sooner with workers, also where these must be started
 TOGETHER_BYTES = 2 << 30  # what the problems of one pass may hold, unless a limit is given
 
 
@@ -193,6 +194,8 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
     def round_done(number: int, mistakes: int) -> None:
         running.progress(RoundDone(number, mistakes))
 
+    if gram.shape[0] >= SPREAD_ROWS:
+        gram.executor = running.executor()  # its workers bring scores up to date and multiply
     n_labels = max(1, len(gram.label_names or running.data.label_names))
     trained: list[Any] = [running.job.variants[problem.variant].make() for problem in problems]
     width = max(learner.pass_columns(n_labels) for learner in trained)

@@ -54,6 +54,17 @@ class Executor(Protocol):
 
 
 @runtime_checkable
+class StartsTasks(Protocol):
+    """An executor whose tasks run while the caller does something else: other processes."""
+
+    def start(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+    ) -> Generator[Outcome[Task, Result], None, None]:
+        """All tasks are on their way when this returns; their outcomes come as in `Executor.run`."""
+        ...
+
+
+@runtime_checkable
 class HasDashboard(Protocol):
     """An executor whose work can be watched in a browser."""
 

@@ -73,12 +73,25 @@ class DaskExecutor:
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`. `function` must be importable on the workers."""
+        return self._outcomes(self._flight(function, retries), iter(tasks))
+
+    def start(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+    ) -> Generator[Outcome[Task, Result], None, None]:
+        """One outcome per task, all of which are on their way when this returns; see `StartsTasks.start`."""
+        flight: _Flight[Task] = self._flight(function, retries)
+        flight.add(list(tasks))
+        return self._outcomes(flight, iter(()))
+
+    def _flight(self, function: Callable[[Task], Result], retries: int) -> _Flight[Task]:
         call = partial(attempt_measured, function)
         submit = partial(self._submit, call, getattr(function, "__name__", "task"), retries)
-        flight: _Flight[Task] = _Flight(submit, _WorkerWatch(self._threads_now, self._patience, self._address))
+        return _Flight(submit, _WorkerWatch(self._threads_now, self._patience, self._address))
+
+    def _outcomes(self, flight: _Flight[Task], tasks: Iterator[Task]) -> Generator[Outcome[Task, Result], None, None]:
         suspects: list[Task] = []  # were on a worker when it died, once too often
         try:
-            for outcome in self._complete(flight, iter(tasks), alone=False):
+            for outcome in self._complete(flight, tasks, alone=False):
                 if isinstance(outcome.error, KilledWorker):
                     suspects.append(outcome.task)
                 else:

@@ -24,14 +24,17 @@ from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.comparison import Computing
 from gramline.learners.operators.counts import computed
 from gramline.learners.operators.layout import GramLayout, Key, select_rows
+from gramline.learners.operators.orders import Spreader
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.events import Listener, TilesRead
-from gramline.pipeline.executors.base import Executor, InlineExecutor
+from gramline.pipeline.executors.base import Executor, InlineExecutor, StartsTasks
 from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_cholesky
 from gramline.pipeline.gram.product import TileProduct, TileReader, is_worth_spreading, spread_product
 from gramline.pipeline.gram.store import TileStore, absolute
+from gramline.pipeline.storage.places import is_in_memory
 
+SPREAD_ROWS = 6_000  # fewer are learned from sooner than orders are written and read
 REPORT_SECONDS = 1.0  # between two events about a training
 
 
@@ -204,7 +207,8 @@ class StoredGram:
         """
         product = TileProduct(self.layout, W, transpose=transpose)
         keys = product.tiles()
-        if is_worth_spreading(self.store, keys, self.executor):
+        is_whole = self.shape == self.store.layout.shape  # tasks know the store, not a part of it
+        if is_whole and is_worth_spreading(self.store, keys, self.executor):
             self._count(keys)
             return spread_product(self.store, W, keys, self.executor, transpose=transpose)
         # The strips are too small to be worth a thread's while; the second core reads.
@@ -237,6 +241,18 @@ class StoredGram:
     def n_kept(self) -> int:
         """How many of its tiles are stored, once they are done."""
         return self.store.keep.n_tiles(self.layout, self.store.tiles.tile_bytes)
+
+    def spreader(self, n_columns: Sequence[int]) -> Spreader | None:
+        """The workers of `executor`, where there are any and the matrix is large enough to be worth their while."""
+        executor = self.executor
+        if not isinstance(executor, StartsTasks) or is_in_memory(self.path) or self.shape[0] < SPREAD_ROWS:
+            return None
+        from gramline.pipeline.gram.updates import UpdateSpreader  # which opens stored Grams on the workers
+
+        return UpdateSpreader(self.store, executor, n_columns, self._count_worker_reads)
+
+    def _count_worker_reads(self, n_tiles: int) -> None:
+        self.tile_reads += n_tiles
 
     def keeps(self, i: int, j: int) -> bool:
         """Whether the tile of blocks i and j is stored."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,11 @@ class Model:
 
     # ---- prediction
 
+    def packed(self, corpus: NewStructures) -> Packed:
+        """New structures in the vocabulary of the model, which begins theirs."""
+        self.notes.clear()
+        return self._input.packed(list(corpus) if _is_raw(corpus) else corpus, self.notes)
+
     def predict(self, corpus: NewStructures, *, block_rows: int | None = None) -> list[list[str]]:
         """Labels of every structure."""
         predicted: list[list[str]] = []
@@ -209,7 +214,7 @@ class Model:
     ) -> Iterator[tuple[Any, ...]]:
         """What the learner answers for every block of new structures; nothing where there are none."""
         self.notes.clear()
-        if is_listed(corpus) and not isinstance(corpus, Packed | Packable):
+        if _is_raw(corpus):
             corpus = list(corpus)
             if not corpus:
                 return
@@ -266,6 +271,11 @@ class Model:
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
         return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe, cost=saved.cost)
+
+
+def _is_raw(corpus: NewStructures) -> TypeGuard[Iterable[Any]]:
+    """Whether these are sentences as they come, not a corpus."""
+    return is_listed(corpus) and not isinstance(corpus, Packed | Packable)
 
 
 def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:

@@ -1,0 +1,120 @@
+"""Predictions by the workers of a cluster: the model, blocks of new structures and their labels travel as letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from gramline.kernels.packing import Packed, Vocabulary
+from gramline.learners.arrays import Matrix
+from gramline.learners.labels import decode_labels
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.operators.layout import BlockLayout
+from gramline.pipeline.corpus.packed import block_from_arrays, vocabulary_from_arrays, vocabulary_to_arrays
+from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.gram.block_cache import Cache
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.new_structures import NewStructures
+from gramline.pipeline.storage.letters import Letters
+
+MODEL, VOCABULARY = "model", "vocabulary"
+MODELS_KEPT = 2
+
+
+@dataclass(frozen=True)
+class PredictionTask:
+    """One block of new structures to label."""
+
+    letters: str
+    kind: str
+    block: int
+    has_probabilities: bool
+
+
+class Predicted(NamedTuple):
+    """Labels of every new structure, and probabilities of the labels at every position where they were asked for."""
+
+    labels: list[list[str]]
+    probabilities: Matrix | None  # shape (n_positions, n_labels)
+
+
+def predict_on_workers(
+    model: Model,
+    corpus: NewStructures,
+    executor: Executor,
+    place: str,
+    *,
+    block_rows: int | None = None,
+    probabilities: bool = False,
+) -> Predicted:
+    """What `model.predict` (or `predict_with_proba`) says, a block of new structures a task.
+
+    `place` is a path that the workers see, too; what travels lies beside it for as long as it takes.
+    """
+    if model.kernel is None:
+        return Predicted(*model.predict_with_proba(corpus)) if probabilities else Predicted(model.predict(corpus), None)
+    new = model.packed(corpus)
+    layout = BlockLayout.of(model.kernel.row_lengths(new), block_rows)
+    letters = Letters.beside(place, "prediction")
+    try:
+        model.save(f"{letters.url}/{MODEL}")
+        letters.write(VOCABULARY, vocabulary_to_arrays(new.vocabulary))
+        tasks = _tasks(letters, new, layout, probabilities)
+        notes: dict[str, None] = {}
+        with closing(executor.run(predict_block, tasks)) as outcomes:
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
+                notes |= dict.fromkeys(outcome.result or ())
+        answers = [letters.read(_answer(block)) for block in range(layout.n_blocks)]
+    finally:
+        letters.remove_all()
+    model.notes[:] = [*model.notes, *(note for note in notes if note not in model.notes)]
+    codes = np.concatenate([answer["codes"] for answer in answers])
+    labels = decode_labels(codes, model.label_names, layout.lengths)
+    return Predicted(labels, np.concatenate([answer["table"] for answer in answers]) if probabilities else None)
+
+
+def _tasks(letters: Letters, new: Packed, layout: BlockLayout, probabilities: bool) -> Iterator[PredictionTask]:
+    """Drawn as workers become free: only blocks that are worked on lie beside the model."""
+    for block in range(layout.n_blocks):
+        structures = layout.structures(block)
+        letters.write(_block(block), new.structures(structures.start, structures.stop).arrays())
+        yield PredictionTask(letters.url, new.kind, block, probabilities)
+
+
+def predict_block(task: PredictionTask) -> list[str]:
+    """On a worker: label one block, leave the labels as a letter; what the model has to say of it."""
+    letters = Letters(task.letters)
+    model, vocabulary = _models.get(task.letters, partial(_load, letters))
+    block = block_from_arrays(task.kind, letters.read(_block(task.block)), vocabulary)
+    with one_blas_thread():
+        if task.has_probabilities:
+            labels, table = model.predict_with_proba(block)
+        else:
+            labels, table = model.predict(block), np.zeros((0, 0))
+    code_of = {name: code for code, name in enumerate(model.label_names)}
+    codes = np.array([code_of[label] for structure in labels for label in structure], np.int64)
+    letters.write(_answer(task.block), {"codes": codes, "table": table})
+    letters.remove(_block(task.block))
+    return list(model.notes)
+
+
+def _load(letters: Letters) -> tuple[Model, Vocabulary]:
+    return Model.load(f"{letters.url}/{MODEL}"), vocabulary_from_arrays(letters.read(VOCABULARY))
+
+
+def _block(number: int) -> str:
+    return f"new-{number}"
+
+
+def _answer(number: int) -> str:
+    return f"labels-{number}"
+
+
+_models: Cache[tuple[Model, Vocabulary]] = Cache(MODELS_KEPT)

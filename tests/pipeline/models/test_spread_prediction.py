@@ -1,0 +1,60 @@
+"""Predictions by blocks as tasks: what the model itself says, in the same order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gramline.kernels import Polynomial, SequenceLabeling
+from gramline.learners import GaussianProcessLabeler, HiddenMarkovPerceptron, LabelingPerceptron
+from gramline.learners.operators.dense import DenseGram
+from gramline.pipeline.corpus.saleslog import generate_saleslog
+from gramline.pipeline.executors.base import InlineExecutor
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.spread_prediction import predict_on_workers
+
+TRAIN = generate_saleslog(12, seed=1).with_features("spelling")
+NEW = generate_saleslog(9, seed=2).with_features("spelling")
+KERNEL = SequenceLabeling(reach=0.5, observation=Polynomial(2, normalized=True))
+
+
+def trained(learner: Any) -> Model:
+    return Model.of(learner.fit(DenseGram.of(KERNEL, TRAIN), TRAIN.labels), TRAIN, KERNEL)
+
+
+def test_labels_are_those_of_the_model(tmp_path: Path) -> None:
+    model = trained(LabelingPerceptron(rounds=3))
+    predicted = predict_on_workers(model, NEW, InlineExecutor(), str(tmp_path / "m"), block_rows=64)
+    assert predicted.labels == model.predict(NEW)
+    assert predicted.probabilities is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_probabilities_come_along(tmp_path: Path) -> None:
+    model = trained(GaussianProcessLabeler(max_sweeps=2))
+    predicted = predict_on_workers(model, NEW, InlineExecutor(), str(tmp_path / "m"), block_rows=64, probabilities=True)
+    labels, table = model.predict_with_proba(NEW)
+    assert predicted.labels == labels
+    np.testing.assert_allclose(predicted.probabilities, table, rtol=1e-12)
+
+
+def test_a_learner_on_features_labels_here(tmp_path: Path) -> None:
+    model = Model.of(HiddenMarkovPerceptron(rounds=3).fit(TRAIN), TRAIN, None)
+    assert predict_on_workers(model, NEW, InlineExecutor(), str(tmp_path / "m")).labels == model.predict(NEW)
+
+
+def test_what_the_model_notes_is_noted(tmp_path: Path) -> None:
+    model = trained(LabelingPerceptron(rounds=2))
+    strange = generate_saleslog(3, seed=2)
+    with pytest.raises(Exception, match="made otherwise"):
+        predict_on_workers(model, strange.with_features("spelling", 2), InlineExecutor(), str(tmp_path / "m"))
+
+
+def test_on_a_cluster(tmp_path: Path, dask_client: Any) -> None:
+    model = trained(LabelingPerceptron(rounds=3))
+    predicted = predict_on_workers(model, NEW, DaskExecutor(dask_client), str(tmp_path / "m"), block_rows=64)
+    assert predicted.labels == model.predict(NEW)
