@@ -76,7 +76,7 @@ def test_every_fault_is_told_with_what_to_do(lame: str, tmp_path: Path, capsys: 
     told = json.loads(out)
     wrong = {row["check"]: row["advice"] for row in told["checks"] if not row["ok"]}
     assert (code, told["ok"]) == (1, False)
-    assert set(wrong) - {"machines"} == {"package", "memory", "store"}
+    assert set(wrong) - {"machines"} == {"package", "memory", "allocator", "store"}
     assert wrong["package"].startswith("install gramline for worker tcp://127.0.0.1:")
     assert list(tmp_path.iterdir()) == []
 
