@@ -197,8 +197,7 @@ def _allocator(facts: Facts) -> Finding:
     return Finding(
         "allocator",
         f"{_who(bad)} gives freed memory back to the system after every tile: up to 1.6 times the processor time",
-        f"start workers with DASK_CONFIG naming deploy/local/dask.yaml, or with {wanted} in "
-        "distributed.nanny.pre-spawn-environ; without a nanny, in the environment",
+        f"start workers with DASK_CONFIG naming deploy/local/dask.yaml, or with {wanted} in their environment",
     )
 
 
