@@ -1,10 +1,13 @@
-"""What builds, checks, trainings and jobs report to a listener: small frozen records, nothing printed."""
+"""What builds, checks, trainings and jobs report to a listener: small frozen records, nothing printed.
+
+`event` is the short name of an event in logs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class TileReport:
 
 @dataclass(frozen=True)
 class BuildStarted:
+    event: ClassVar[str] = "plan"
     store: str
     n_tiles: int  # of the whole matrix
     n_present: int  # done before; n_tiles - n_present are to do
@@ -38,11 +42,13 @@ class BuildStarted:
 class BuildPlanned:
     """How long a build will take in all, from its first tiles; not told where there are too few to know."""
 
+    event: ClassVar[str] = "forecast"
     seconds: float
 
 
 @dataclass(frozen=True)
 class TileDone:
+    event: ClassVar[str] = "tile"
     report: TileReport
     n_done: int  # of this build, this one included
     cells: int
@@ -50,6 +56,7 @@ class TileDone:
 
 @dataclass(frozen=True)
 class TileFailed:
+    event: ClassVar[str] = "tile failed"
     i: int
     j: int
     error: str
@@ -59,6 +66,7 @@ class TileFailed:
 class TileChecked:
     """One tile of a verification."""
 
+    event: ClassVar[str] = "tile checked"
     i: int
     j: int
     problem: str | None  # None: it is good
@@ -68,6 +76,7 @@ class TileChecked:
 
 @dataclass(frozen=True)
 class BuildFinished:
+    event: ClassVar[str] = "built"
     n_computed: int
     seconds: float
     tile_seconds: float  # summed over all tiles: reading, computing and writing
@@ -77,6 +86,7 @@ class BuildFinished:
 class TilesRead:
     """How often a training has read tiles so far."""
 
+    event: ClassVar[str] = "tiles read"
     n_reads: int
     n_tiles: int  # of the matrix
     bytes_per_second: float
@@ -86,12 +96,14 @@ class TilesRead:
 class JobStarted:
     """A job of so many problems (a setting on a fold), some of them solved before."""
 
+    event: ClassVar[str] = "job"
     n_problems: int
     n_solved: int
 
 
 @dataclass(frozen=True)
 class TrainingStarted:
+    event: ClassVar[str] = "training"
     learner: str
     n_problems: int
 
@@ -100,6 +112,7 @@ class TrainingStarted:
 class RoundDone:
     """One round of all problems that are trained together, or of one training."""
 
+    event: ClassVar[str] = "round"
     number: int
     mistakes: float
     n_rounds: int | None = None  # of one training, at most
@@ -108,11 +121,36 @@ class RoundDone:
 
 @dataclass(frozen=True)
 class ProblemsSolved:
+    event: ClassVar[str] = "solved"
     n_problems: int  # since the last event
+    title: str = ""  # of one problem: learner, setting and fold
+    seconds: float | None = None  # its own, on the worker that solved it
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class TaskRetried:
+    """A task failed and is tried again."""
+
+    event: ClassVar[str] = "retry"
+    task: str
+    error: str
+    n_tries: int  # that failed so far
+
+
+@dataclass(frozen=True)
+class WorkerLost:
+    """A worker that went without being asked to; what it was computing is computed again."""
+
+    event: ClassVar[str] = "worker lost"
+    worker: str
+    reason: str
+    n_workers: int  # that are left
 
 
 @dataclass(frozen=True)
 class SentenceParsed:
+    event: ClassVar[str] = "parsed"
     n_done: int
     n_sentences: int
 
@@ -121,6 +159,7 @@ class SentenceParsed:
 class Message:
     """A line that people should see."""
 
+    event: ClassVar[str] = "message"
     text: str
 
 
@@ -136,6 +175,8 @@ Event: TypeAlias = (
     | TrainingStarted
     | RoundDone
     | ProblemsSolved
+    | TaskRetried
+    | WorkerLost
     | SentenceParsed
     | Message
 )

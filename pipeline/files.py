@@ -1,4 +1,4 @@
-"""This machine: files written whole or not at all, locks, what to do when the system refuses, how many cores it has."""
+"""This machine: files written whole or not at all, what to do when the system refuses, how many cores it has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Self
 from uuid import uuid4
 
 from gramline.pipeline.errors import InputError
@@ -59,54 +58,6 @@ def write_whole(target: Path, text: str) -> None:
     """Replace the text of a file at once."""
     with write_then_rename(target) as partial:
         partial.write_text(text, "utf-8")
-
-
-class FileLock:
-    """A lock on a file, held until `release`, the end of a `with` block or the end of the process, however it ends."""
-
-    def __init__(self, path: Path, file: IO[str]) -> None:
-        self._path, self._file = path, file
-
-    @classmethod
-    def acquire(cls, path: Path, *, shared: bool = False, wait: bool = True) -> FileLock | None:
-        """None where the folder of `path` is gone, or somebody else has the lock and nobody shall `wait`."""
-        import fcntl  # not on Windows, where everything but locks is to be imported all the same
-
-        how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
-        while True:
-            try:
-                lock = cls(path, path.open("a"))
-            except FileNotFoundError:
-                return None
-            try:
-                fcntl.flock(lock._file, how)
-            except BlockingIOError:
-                lock.release()
-                return None
-            if lock._is_current():
-                return lock
-            lock.release()  # its last owner removed the file after we had opened it
-
-    def _is_current(self) -> bool:
-        """False when somebody removed or replaced the file after it was opened here; then the lock is worth nothing."""
-        try:
-            here = self._path.stat()
-        except FileNotFoundError:
-            return False
-        opened = os.fstat(self._file.fileno())
-        return (here.st_dev, here.st_ino) == (opened.st_dev, opened.st_ino)
-
-    def release(self, *, remove: bool = False) -> None:
-        """Let others have it; `remove` its file first."""
-        if remove:
-            self._path.unlink(missing_ok=True)
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.release()
 
 
 def system_reason(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""`gramline cache ls|show|verify|gc`: a folder of Gram matrices, looked at and cleared."""
+"""`gramline cache ls|show|verify|rm|gc`: a folder of Gram matrices, looked at and cleared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gramline.pipeline.cli.terminal.output import (
 )
 from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
 from gramline.pipeline.errors import InputError, RunError
-from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.gram.cache import Freed, GramCache
 
 DEFAULT = "gramline-cache"
 DAY = 86_400.0
@@ -124,18 +124,35 @@ def verify(name: str | None, folder: str, repair: bool, as_json: bool) -> None:
     if bad:
         raise RunError(
             f"{bad[0]['name']} in {folder} is damaged ({len(bad)} of {len(results)} are)",
-            advice="give --repair, or remove it with `gramline cache gc --incomplete`",
+            advice="give --repair, or remove it with `gramline cache rm NAME`",
         )
+
+
+@click.command()
+@click.argument("name")
+@cache_option
+@json_option
+def rm(name: str, folder: str, as_json: bool) -> None:
+    """Delete the Gram matrix whose name begins with NAME, unless a job is using it.
+
+    \b
+    Example:
+      gramline cache rm 3241
+    """
+    freed = _open(folder).remove(name)
+    if freed.in_use:
+        raise RunError(f"{freed.in_use[0]} in {folder} is in use", advice="wait for the job that uses it, or stop it")
+    _say_freed(freed, as_json)
 
 
 @click.command()
 @cache_option
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="What nobody used for so many days.")
 @click.option(
-    "--keep",
+    *("--keep", "--keep-under", "keep"),
     callback=in_bytes,
     metavar="BYTES",
-    help="Least recently used ones, until no more than this is left (10GB).",
+    help="Least recently used ones, until no more than this is left (500GB).",
 )
 @click.option("--incomplete", is_flag=True, help="Unfinished and broken ones.")
 @click.option("--all", "everything", is_flag=True, help="Everything that is not in use.")
@@ -155,6 +172,7 @@ def gc(
     \b
     Example:
       gramline cache gc --older-than 30 --dry-run
+      gramline cache gc --keep-under 500GB
     """
     if older_than is None and keep is None and not incomplete and not everything:
         raise InputError("say what may go: --older-than DAYS, --keep BYTES, --incomplete or --all")
@@ -165,6 +183,10 @@ def gc(
         incomplete=incomplete,
         dry_run=dry_run,
     )
+    _say_freed(freed, as_json, dry_run)
+
+
+def _say_freed(freed: Freed, as_json: bool, dry_run: bool = False) -> None:
     if as_json:
         removed = [{"name": name, "bytes": n_bytes} for name, n_bytes in freed.removed]
         say_json({"removed": removed, "in_use": list(freed.in_use), "bytes": freed.bytes, "dry_run": dry_run})

@@ -52,13 +52,16 @@ def certs(folder: str, days: int, as_json: bool) -> None:
 @click.argument("settings", metavar="SETTINGS")
 @click.option("--address-file", metavar="FILE", help="Written when the scheduler answers, gone when it ends.")
 @click.option("--wait", type=click.FloatRange(0), default=120, show_default=True, help="Seconds to wait for workers.")
+@click.option("--dashboard", is_flag=True, help="Serve the dashboard of Dask on loopback; needs gramline[dashboard].")
 @click.option(
     "--insecure-plain-text",
     is_flag=True,
     help="Listen on a network without TLS. Dangerous: anyone who reaches the port runs code as you.",
 )
 @json_option
-def start(settings: str, address_file: str | None, wait: float, insecure_plain_text: bool, as_json: bool) -> None:
+def start(
+    settings: str, address_file: str | None, wait: float, dashboard: bool, insecure_plain_text: bool, as_json: bool
+) -> None:
     """Open the Dask cluster that a SETTINGS file (TOML) describes and keep it until Ctrl-C or SIGTERM.
 
     \b
@@ -67,12 +70,17 @@ def start(settings: str, address_file: str | None, wait: float, insecure_plain_t
     """
     require_file(settings, "a settings file (TOML)")
     loaded = load_settings(settings)
+    if dashboard:
+        loaded = loaded.with_dashboard()
 
-    def report(address: str, n_workers: int, n_wanted: int) -> None:
+    def report(address: str, n_workers: int, n_wanted: int, link: str) -> None:
         if as_json:
-            say_json({"scheduler": address, "workers": n_workers, "wanted": n_wanted})
+            say_json({"scheduler": address, "workers": n_workers, "wanted": n_wanted, "dashboard": link or None})
             return
-        say_pairs({"scheduler": address, "workers": f"{n_workers} of {n_wanted}"})
+        shown = {"dashboard": link} if link else {}
+        say_pairs({"scheduler": address, "workers": f"{n_workers} of {n_wanted}"} | shown)
+        if loaded.scheduler.dashboard and not link:
+            say("no dashboard: its page does not answer")
         say("Ctrl-C ends it")
 
     with when_stopped(NOT_STARTED):

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cluster_options import cluster_options, workplace
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.cli.cv_output import say_plan, say_results
-from gramline.pipeline.cli.job_file.file import OptionValues
+from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
 from gramline.pipeline.cli.terminal.bill import Bill, cost_option
+from gramline.pipeline.cli.terminal.event_log import Telling, telling_options
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import count, json_option, say_json, say_notes
-from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.crossval.plan import plan_job
-from gramline.pipeline.crossval.run import run_job
+from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.gram.plan import thread_limit
 from gramline.pipeline.models.training import DEFAULT_LEARNER
 from gramline.pipeline.reporting.run_report import write_run_report
 
@@ -82,6 +81,7 @@ Example:
 @table_option("gram.keep", "--keep", help="Tiles of new Gram matrices to store: all, none, or a size.")
 @click.option("--plan", "plan_only", is_flag=True, help="Only show what would be built and trained.")
 @cluster_options
+@telling_options
 @cost_option
 @json_option
 @when_stopped(KEPT)
@@ -92,28 +92,29 @@ def cv(
     corpus: str | None,
     plan_only: bool,
     given: OptionValues,
+    telling: Telling,
     bill: Bill,
     as_json: bool,
 ) -> None:
-    ready = prepare(source, given, settings=extra, no_dummy=no_dummy, corpus_path=corpus)
-    say_notes(ready.notes)
-    folder = RunFolder(ready.output)
+    file = load_job(source if source.endswith(".toml") else None, given)
+    with telling.show(as_json) as listener, workplace(file, listener) as place:
+        ready = prepare(source, given, settings=extra, no_dummy=no_dummy, corpus_path=corpus)
+        say_notes(ready.notes)
+        folder = RunFolder(ready.output)
+        if plan_only:
+            place.why_unused = "a plan asks only for its threads and memory"
+            limit = thread_limit(ready.settings.limit_bytes, place.named)
+            n_threads = place.n_threads(file.cluster.n_threads)
+            plan = plan_job(ready.job, ready.data, folder, ready.settings, n_threads, limit)
+        else:
+            result = run_job(ready.job, ready.data, folder, ready.settings, executor=place.open, progress=listener)
+            place.why_unused = _why_unused(result)
     if plan_only:
-        plan = plan_job(ready.job, ready.data, folder, ready.settings, ready.file.cluster.n_threads)
         if as_json:
             say_json(plan)
         else:
             say_plan(ready, plan)
         return
-    with show_progress(not as_json) as listener:
-        result = run_job(
-            ready.job,
-            ready.data,
-            folder,
-            ready.settings,
-            executor=partial(executor_from, ready.file),
-            progress=listener,
-        )
     if ready.file.output.report:
         write_run_report(ready.output)
     total = result.summary["problems"]["total"]
@@ -125,3 +126,11 @@ def cv(
         bill.say()
     if result.summary["failed"]:
         raise click.exceptions.Exit(FAILED)
+
+
+def _why_unused(result: JobResult) -> str:
+    """Why a job that ran sent no task to a cluster."""
+    if not result.new_units:
+        return "all problems were solved before"
+    learners = ", ".join(dict.fromkeys(unit["learner"] for unit in result.new_units))
+    return f"all tiles were there already, and the problems of {learners} share one pass over them, in this process"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cluster_options import cluster_options, workplace
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.terminal.input_paths import folder
 from gramline.pipeline.cli.terminal.output import (
@@ -52,12 +51,12 @@ Example:
 @json_option
 @when_stopped(KEPT)
 def demo(place: str, sentences: int, given: OptionValues, as_json: bool) -> None:
-    with show_progress(not as_json) as listener:
+    with show_progress(not as_json) as listener, workplace(load_job(None, given), listener) as workers:
         result = run_demo(
             Path(place),
             n_sentences=sentences,
             n_held_out=max(5, sentences // 4),
-            executor=partial(executor_from, load_job(None, given)),
+            executor=workers.open,
             progress=listener,
         )
     if as_json:

@@ -13,12 +13,13 @@ import click
 
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cluster_options import HERE, cluster_options, say_unused, workplace
 from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, fit_corpus, fit_run
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
 from gramline.pipeline.cli.terminal.bill import Bill, cost_option
+from gramline.pipeline.cli.terminal.event_log import Telling, telling_options
 from gramline.pipeline.cli.terminal.notation import in_bytes
 from gramline.pipeline.cli.terminal.output import (
     count,
@@ -31,11 +32,11 @@ from gramline.pipeline.cli.terminal.output import (
     short_path,
     size,
 )
-from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.first_fit import fit_telling
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.gram.stored import StoredGram, report_reads
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
@@ -105,6 +106,7 @@ Example:
 @click.option("--job", "job_path", metavar="FILE", help="TOML file with [gram], [learner] and [model] tables.")
 @kernel_options
 @cluster_options
+@telling_options
 @cost_option
 @json_option
 def fit(
@@ -119,6 +121,7 @@ def fit(
     overwrite: bool,
     job_path: str | None,
     given: OptionValues,
+    telling: Telling,
     bill: Bill,
     as_json: bool,
 ) -> None:
@@ -126,17 +129,20 @@ def fit(
     if from_run is not None:
         if source is not None or rounds is not None or extra or given.of("learner") or given.of("kernel"):
             raise InputError("--from-run says what is trained on what; leave SOURCE, the learner and the kernel out")
-        fit_run(from_run, job.model.path, overwrite, as_json, bill)
+        say_unused(job)
+        fit_run(from_run, job.model.path, overwrite, telling, as_json, bill)
         return
     wanted = LearnerOptions.of(job, rounds, extra)
     learner = wanted.named()
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
     if (path := _file_to_train_on(job, source, learner)) is not None:
-        fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, overwrite, as_json, bill))
+        say_unused(job)
+        options = (evaluates is not False, overwrite, telling, as_json, bill)
+        fit_corpus(CorpusFit(job, path, source is not None, wanted, *options))
         return
     _refuse_options_of_files(given, evaluates)
     learner = learner or wanted.of_name(DEFAULT_LEARNER)
-    training = Fitting(job, source, learner, candidates, factor_memory, as_json)
+    training = Fitting(job, source, learner, candidates, factor_memory, telling, as_json)
     if plan_only:
         training.say_plan_only()
         return
@@ -199,6 +205,7 @@ class Fitting:
     learner: Learner
     candidates: tuple[str, ...]
     factor_memory: int | None
+    telling: Telling
     as_json: bool
 
     def run(self) -> tuple[Model | Ranker, dict[str, Any]]:
@@ -207,10 +214,10 @@ class Fitting:
         gram = self._gram()
         if not self.as_json:
             say(f"training on {count(gram.shape[0], 'row')} in {count(gram.layout.n_tiles, 'tile')}")
-        with self._planned(gram) as plan:
+        with self.telling.show(self.as_json) as listener, self._planned(gram, listener) as plan:
             if plan is not None and not self.as_json:
                 _say_plan(plan)
-            with show_progress(not self.as_json) as listener, report_reads(gram, listener):
+            with report_reads(gram, listener):
                 if isinstance(learner, RankingLearner):
                     return self._ranker(learner, gram)
                 say_notes(dropped_notes(learner, gram.labels))
@@ -219,7 +226,7 @@ class Fitting:
                 return model, {} if plan is None else {"plan": plan.to_dict()}
 
     def say_plan_only(self) -> None:
-        with self._planned(self._gram()) as plan:
+        with self._planned(self._gram(), silent) as plan:
             if plan is not None and self.as_json:
                 say_json(plan.to_dict())
             elif plan is not None:
@@ -230,14 +237,15 @@ class Fitting:
         return open_training_gram(path, self.learner)
 
     @contextmanager
-    def _planned(self, gram: StoredGram) -> Iterator[TrainingPlan | None]:
+    def _planned(self, gram: StoredGram, listener: Listener) -> Iterator[TrainingPlan | None]:
         """`gram` with the limit and the executor that were asked for; the plan of a Gaussian-process labeler."""
         if self.factor_memory is not None:
             gram.factor_limit = self.factor_memory
         job, cluster = self.job, self.job.cluster
         if "inline" not in job.given.of("cluster") and cluster.scheduler is None and cluster.workers is None:
             job = replace(job, cluster=replace(cluster, inline=True))  # training alone is rarely worth a cluster
-        with executor_from(job) as executor:
+        with workplace(job, listener) as place, place.open() as executor:
+            place.why_unused = HERE
             gram.executor = executor
             yield plan_learner(gram, self.learner) if self.learner.name == FACTORING else None
 

@@ -17,9 +17,9 @@ from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, lab
 from gramline.pipeline.cli.job_file.file import JobFile, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_from
 from gramline.pipeline.cli.terminal.bill import Bill
+from gramline.pipeline.cli.terminal.event_log import Telling
 from gramline.pipeline.cli.terminal.notation import parse_setting
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_folded, say_json, say_notes, short_path
-from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import import_notes
@@ -92,6 +92,7 @@ class CorpusFit:
     wanted: LearnerOptions
     evaluates: bool
     overwrite: bool
+    telling: Telling
     as_json: bool
     bill: Bill
 
@@ -149,7 +150,7 @@ def fit_corpus(fitting: CorpusFit) -> None:
         say_notes([*choice.notes, *kernel_notes(choice.kernel, corpus)])
     say_notes(dropped_notes(learner, corpus.labels))
     with when_stopped("no model was written; the same command trains again"):
-        with show_progress(not fitting.as_json) as listener, warnings.catch_warnings():
+        with fitting.telling.show(fitting.as_json) as listener, warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)  # a matrix on disk would say the notes of its kernel again
             result = first_fit(
                 corpus, learner, kernel, evaluates=fitting.evaluates, beside=fitting.path, listener=listener
@@ -166,7 +167,7 @@ def fit_corpus(fitting: CorpusFit) -> None:
         fitting.bill.say(head=MARGIN)
 
 
-def fit_run(path: str, target: str | None, overwrite: bool, as_json: bool, bill: Bill) -> None:
+def fit_run(path: str, target: str | None, overwrite: bool, telling: Telling, as_json: bool, bill: Bill) -> None:
     """Train the winner of a cross-validation on everything, and save the model."""
     won = winner(path)
     written = target or f"{Path(path).name.partition('.')[0]}.model.zarr"
@@ -176,7 +177,7 @@ def fit_run(path: str, target: str | None, overwrite: bool, as_json: bool, bill:
         say_folded("winner   ", f"{won.name}: {won.metric.replace('_', ' ')} {won.score:.4f} over the folds")
         _say_pair(won.learner, won.kernel)
     with when_stopped("no model was written; the same command trains again"):
-        with show_progress(not as_json) as listener:
+        with telling.show(as_json) as listener:
             model = fit_winner(won, listener)
         replace(model, cost=bill.cost).save(written, overwrite=overwrite)
     result = FirstFit(model, None)

@@ -7,19 +7,19 @@ from dataclasses import asdict
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cluster_options import cluster_options, workplace
 from gramline.pipeline.cli.job_file.corpus import corpus_of
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
 from gramline.pipeline.cli.job_file.options import job_option, table_option, together
 from gramline.pipeline.cli.terminal.bill import Bill, cost_option
+from gramline.pipeline.cli.terminal.event_log import Telling, telling_options
 from gramline.pipeline.cli.terminal.output import (
     json_option,
     say_next,
     say_notes,
     short_path,
 )
-from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import Tally, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
 from gramline.pipeline.corpus.corpus import Corpus
@@ -52,11 +52,18 @@ store_options = together(
 @kernel_options
 @cluster_options
 @job_option
+@telling_options
 @cost_option
 @json_option
 @when_stopped(KEPT)
 def build(
-    corpus: str | None, other: str | None, given: OptionValues, job_path: str | None, bill: Bill, as_json: bool
+    corpus: str | None,
+    other: str | None,
+    given: OptionValues,
+    job_path: str | None,
+    telling: Telling,
+    bill: Bill,
+    as_json: bool,
 ) -> None:
     """Compute the Gram matrix of CORPUS into the store GRAM; given again, it goes on where it was.
 
@@ -68,17 +75,20 @@ def build(
     """
     job = load_job(job_path, given)
     target = required(job.gram.path, "gram", "where to store the Gram matrix (-o GRAM)")
-    # The plan comes first: what is refused is refused before a cluster starts and before anything is written.
-    todo = planned_build(job, row_corpus(job, corpus), other)
-    todo.require_room()
     tally = Tally()
     with ExitStack() as stack:
+        listener = tally.and_then(stack.enter_context(telling.show(as_json)))
+        place = stack.enter_context(workplace(job, listener))
+        # What is refused is refused before a cluster starts and before anything is written.
+        todo = planned_build(job, row_corpus(job, corpus), other)
+        todo.require_room()
         if todo.is_new:
             stack.enter_context(remove_on_overflow(target))
         executor: Executor = InlineExecutor()
         if todo.plan.tasks:
-            executor = stack.enter_context(executor_from(job))
-        built = todo.run(executor, progress=tally.and_then(stack.enter_context(show_progress(not as_json))))
+            executor = stack.enter_context(place.open())
+        built = todo.run(executor, progress=listener)
+        place.why_unused = "all tiles were there already"
     say_built(asdict(built.status()) | tally.result() | bill.result(), as_json)
     if not as_json:
         say_next(*_next_commands(built))
@@ -89,10 +99,11 @@ def build(
 @click.argument("store", metavar="GRAM")
 @click.argument("corpus")
 @cluster_options
+@telling_options
 @cost_option
 @json_option
 @when_stopped(KEPT)
-def append(store: str, corpus: str, given: OptionValues, bill: Bill, as_json: bool) -> None:
+def append(store: str, corpus: str, given: OptionValues, telling: Telling, bill: Bill, as_json: bool) -> None:
     """Add the structures of CORPUS to the store GRAM; only the new rows and columns of tiles are computed.
 
     Given again after an interruption, it goes on where it was.
@@ -101,11 +112,13 @@ def append(store: str, corpus: str, given: OptionValues, bill: Bill, as_json: bo
     Example:
       gramline gram append train.gram.zarr more.parquet --workers 4
     """
-    StoredGram.open(store)
-    more = Corpus.load(corpus)
     tally = Tally()
-    with executor_from(load_job(None, given)) as executor, show_progress(not as_json) as listener:
-        grown = append_gram(store, more, executor=executor, progress=tally.and_then(listener))
+    with ExitStack() as stack:
+        listener = tally.and_then(stack.enter_context(telling.show(as_json)))
+        place = stack.enter_context(workplace(load_job(None, given), listener))
+        StoredGram.open(store)
+        more = Corpus.load(corpus)
+        grown = append_gram(store, more, executor=stack.enter_context(place.open()), progress=listener)
     say_built(asdict(grown.status()) | tally.result() | bill.result(), as_json)
     if not as_json:
         say_next(*_next_commands(grown))

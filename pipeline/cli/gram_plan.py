@@ -11,7 +11,7 @@ import click
 from gramline.kernels.parameters import plain_value
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import GramLearner
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cluster_options import cluster_options, workplace
 from gramline.pipeline.cli.gram_build import planned_build, row_corpus, store_options
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.job_file.kernel import kernel_options
@@ -34,6 +34,7 @@ from gramline.pipeline.files import available_cores
 from gramline.pipeline.gram.alternatives import Alternative, Machines
 from gramline.pipeline.gram.build import GramBuild
 from gramline.pipeline.gram.forecast import Forecast
+from gramline.pipeline.gram.plan import thread_limit
 from gramline.pipeline.models.demand import Demand, measure_demand
 from gramline.pipeline.models.training import learner_of
 from gramline.pipeline.models.training_choice import training_alternatives
@@ -76,13 +77,17 @@ def plan(
     learner = None if wanted is None else _labeler(wanted)
     if bandwidth is not None and learner is None:
         raise InputError("--read-bandwidth is about training", advice="name the learner with --for")
-    rows = row_corpus(job, corpus)
-    todo = planned_build(job, rows, other)
     is_imagined = bandwidth is not None or (job.cluster.workers or 0) > available_cores()
     with ExitStack() as stack:
+        place = stack.enter_context(workplace(job))
+        place.why_unused = "there was nothing to measure there"
+        rows = row_corpus(job, corpus)
+        todo = planned_build(job, rows, other)
         executor: Executor = InlineExecutor()
         if todo.plan.tasks and not is_imagined:
-            executor = stack.enter_context(executor_from(job))
+            executor = stack.enter_context(place.open())
+            if (limit := thread_limit(None, executor)) is not None:
+                todo.plan.check_memory(limit.n_bytes, limit.whose)
         forecast = todo.forecast(executor)
         n_threads = job.cluster.n_threads if is_imagined else executor.n_threads
         ways: list[Alternative] = []

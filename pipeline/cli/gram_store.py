@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, executor_from
+from gramline.pipeline.cli.cluster_options import cluster_options, workplace
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs, short_path
 from gramline.pipeline.cli.terminal.progress import show_progress
@@ -51,7 +51,8 @@ def verify(store: str, repair: bool, given: OptionValues, as_json: bool) -> None
       gramline gram verify train.gram.zarr --repair
     """
     StoredGram.open(store)
-    with executor_from(load_job(None, given)) as executor, show_progress(not as_json) as listener:
+    job = load_job(None, given)
+    with show_progress(not as_json) as listener, workplace(job, listener) as place, place.open() as executor:
         report = verify_gram(store, executor=executor, repair=repair, progress=listener)
     if as_json:
         say_json(report.to_dict() | {"path": store})

@@ -54,6 +54,7 @@ COMMANDS: Commands = {
             "ls": (f"{CLI}.cache:ls", "What is there."),
             "show": (f"{CLI}.cache:show", "One Gram matrix in full."),
             "verify": (f"{CLI}.cache:verify", "Read and check every tile."),
+            "rm": (f"{CLI}.cache:rm", "Delete one Gram matrix."),
             "gc": (f"{CLI}.cache:gc", "Delete what is no longer needed."),
         },
         "Look after the Gram matrices that jobs of `cv` keep.",

@@ -13,7 +13,7 @@ from gramline.pipeline.cluster.facts import Facts, Notes, gather_facts
 from gramline.pipeline.errors import ClusterError, InputError
 from gramline.pipeline.executors.addresses import DANGER, is_exposed, split_address
 from gramline.pipeline.executors.connect import connect, quiet, wait_for_workers
-from gramline.pipeline.executors.worker_settings import PAUSE
+from gramline.pipeline.executors.worker_settings import ALLOCATOR, KEPT_BYTES, PAUSE
 from gramline.pipeline.gram.plan import STORED_TILES, WORK_TILES, megabytes
 
 AT_REST_BYTES = 300_000_000  # a worker that has loaded its libraries; see docs/design-notes.md
@@ -87,7 +87,7 @@ def judge(facts: Facts, certificate_days: float | None = None) -> list[Finding]:
     findings += [_version(facts, name) for name in facts.members[0].versions]
     findings += [_sources(facts), _clocks(facts)]
     if facts.workers:
-        findings += [_memory(facts), _machines(facts)]
+        findings += [_memory(facts), _machines(facts), _allocator(facts)]
     if facts.notes is not None:
         findings.append(_store(facts, facts.notes))
     return findings
@@ -186,6 +186,19 @@ def _machines(facts: Facts) -> Finding:
             text = f"workers on {machine} may use {megabytes(total)}, it has {megabytes(physical[machine])}"
             return Finding("machines", text, "start fewer workers there or lower --memory-limit")
     return Finding("machines", f"{_count(len(limits), 'machine')}, memory limits within what they have")
+
+
+def _allocator(facts: Facts) -> Finding:
+    """Workers that give freed memory back fault it in again for the next tile."""
+    bad = [worker.label for worker in facts.workers if worker.kept_bytes is not None and worker.kept_bytes < KEPT_BYTES]
+    if not bad:
+        return Finding("allocator", "workers keep freed memory for the next tile")
+    wanted = " and ".join(f"{name}={value}" for name, value in ALLOCATOR.items())
+    return Finding(
+        "allocator",
+        f"{_who(bad)} gives freed memory back to the system after every tile: up to 1.6 times the processor time",
+        f"start workers with DASK_CONFIG naming deploy/local/dask.yaml, or with {wanted} in their environment",
+    )
 
 
 def _store(facts: Facts, notes: Notes) -> Finding:

@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gramline.pipeline.executors.worker_settings import ALLOCATOR
 from gramline.pipeline.files import system_reason
 from gramline.pipeline.storage.groups import read_group
 from gramline.pipeline.storage.places import refusal_number
@@ -31,6 +32,7 @@ HERE, SCHEDULER = "this process", "the scheduler"
 CLOCK_ROUNDS = 3
 EVERYTHING = "gramline.pipeline.gram.task"  # what a tile needs: kernels, numba, zarr
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+START_ENVIRONMENT = Path("/proc/self/environ")  # as it was when the process began; later changes are not in it
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Member:
     available_bytes: int = 0
     threads: int = 0
     limit_bytes: int = 0
+    kept_bytes: int | None = None  # freed memory that it does not give back; None: its system has no such setting
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,17 @@ def describe() -> dict[str, Any]:
         "sources": source_fingerprint(),
         "machine_bytes": physical,
         "available_bytes": min(physical, _cgroup_bytes(CGROUP_LIMIT)),
+        "kept_bytes": _kept_bytes(START_ENVIRONMENT),
     }
+
+
+def _kept_bytes(start: Path) -> int | None:
+    """The lesser of the thresholds that glibc read as this process began, 0 where one was not set."""
+    if platform.libc_ver()[0] != "glibc" or not start.is_file():
+        return None
+    settings = dict(entry.partition("=")[::2] for entry in start.read_text("utf-8", "replace").split("\0"))
+    values = [settings.get(name, "0") for name in ALLOCATOR]
+    return min(int(value) if value.isascii() and value.isdigit() else 0 for value in values)
 
 
 def source_fingerprint() -> str:

@@ -25,10 +25,12 @@ from gramline.pipeline.cluster.settings import NEVER, ClusterSettings, Local, Sl
 from gramline.pipeline.cluster.stopping import finished_first, nothing_left_behind, signals_as_interrupts
 from gramline.pipeline.errors import ClusterError, InputError, first_line
 from gramline.pipeline.executors.connect import quiet, start_cause, use_worker_settings
+from gramline.pipeline.executors.dashboard import serves_dashboard
 from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
 from gramline.pipeline.files import write_whole
 
 # The HTTP server cannot be switched off, and TLS does not cover it; port 0 of loopback keeps it to this machine.
+# Workers never have a dashboard, the scheduler where it is asked for.
 NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 NO_DASHBOARD_OPTIONS = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
 ROLES = ("scheduler", "worker", "client")
@@ -39,13 +41,14 @@ LOOK_EVERY = 2.0  # seconds between two looks whether the scheduler still answer
 TRAVELS = ("distributed", "logging")  # parts of Dask's configuration that other machines need
 
 
-Report = Callable[[str, int, int], None]  # address, workers that are there, workers that were asked for
+Report = Callable[[str, int, int, str], None]  # address, workers that are there and that were asked for, dashboard
 
 
 @contextmanager
 def opened(settings: ClusterSettings, *, insecure_plain_text: bool = False) -> Iterator[Any]:
     """The running Dask cluster that the settings describe; it ends with the block."""
     settings.refuse_exposed(insecure_plain_text=insecure_plain_text)
+    settings.refuse_missing_dashboard()
     if settings.tls is not None:
         _check_certificates(settings)
     _configure(settings)
@@ -114,7 +117,7 @@ def _protocol(settings: ClusterSettings) -> str:
 def _scheduler_options(settings: ClusterSettings) -> dict[str, Any]:
     scheduler = settings.scheduler
     idle = {} if scheduler.idle_timeout == NEVER else {"idle_timeout": scheduler.idle_timeout}
-    return {"host": scheduler.host, "port": scheduler.port, **idle, **NO_DASHBOARD}
+    return {"host": scheduler.host, "port": scheduler.port, **idle, **NO_DASHBOARD, "dashboard": scheduler.dashboard}
 
 
 def _local(settings: ClusterSettings) -> Any:
@@ -216,7 +219,7 @@ def serve(
             while len(cluster.scheduler_info["workers"]) < wanted and time.monotonic() < deadline:
                 time.sleep(0.1)
             try:
-                report(address, len(cluster.scheduler_info["workers"]), wanted)
+                report(address, len(cluster.scheduler_info["workers"]), wanted, dashboard_of(cluster))
                 while is_alive(cluster):
                     time.sleep(LOOK_EVERY)
             except KeyboardInterrupt:
@@ -226,6 +229,13 @@ def serve(
             "(idle_timeout)",
             advice="start it again",
         )
+
+
+def dashboard_of(cluster: Any) -> str:
+    """Where its dashboard is; empty where nobody serves one."""
+    port = cluster.scheduler_info.get("services", {}).get("dashboard")
+    link = f"http://127.0.0.1:{port}/status"
+    return link if port and serves_dashboard(link) else ""
 
 
 def n_wanted(settings: ClusterSettings) -> int:

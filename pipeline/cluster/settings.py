@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from gramline.kernels.parameters import Whole, WholeOrZero
+from gramline.kernels.parameters import Boolean, Whole, WholeOrZero
 from gramline.kernels.value_kinds import Words
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.addresses import DANGER, WAY_OUT, is_loopback
@@ -26,6 +27,7 @@ class Scheduler:
     host: Name = "127.0.0.1"
     port: WholeOrZero = 0
     idle_timeout: Annotated[Name, "it ends itself after so long without work, or never"] = "1 hour"
+    dashboard: Annotated[Boolean, "serve the dashboard of Dask, on loopback of the machine it runs on"] = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,21 @@ class ClusterSettings:
         if isinstance(self.place, Ssh):
             hosts += [self.place.scheduler, *self.place.hosts]
         return all(is_loopback(host) for host in hosts)
+
+    def with_dashboard(self) -> ClusterSettings:
+        return replace(self, scheduler=replace(self.scheduler, dashboard=True))
+
+    def refuse_missing_dashboard(self) -> None:
+        """InputError for a dashboard that could not be shown."""
+        if not self.scheduler.dashboard:
+            return
+        if isinstance(self.place, Ssh):
+            raise InputError(
+                f"the dashboard of a scheduler on {self.place.scheduler} cannot be reached from here",
+                advice="leave it out; [local] and [slurm] have their scheduler here",
+            )
+        if find_spec("bokeh") is None:
+            raise InputError("the dashboard needs the package bokeh", advice="install gramline[dashboard]")
 
     def refuse_exposed(self, *, insecure_plain_text: bool) -> None:
         """InputError for a cluster without certificates that would listen on a network."""

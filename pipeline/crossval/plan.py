@@ -18,11 +18,20 @@ from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training_time import training_seconds
 from gramline.pipeline.errors import first_line
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.plan import ThreadLimit
 from gramline.pipeline.gram.spec import GramSpec, counts_labels
 
 
-def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, n_threads: int) -> dict[str, Any]:
-    """The plan as a JSON-able dictionary; nothing is written to disk."""
+def plan_job(
+    job: Job,
+    data: JobData,
+    folder: RunFolder,
+    settings: JobSettings,
+    n_threads: int,
+    limit: ThreadLimit | None = None,
+) -> dict[str, Any]:
+    """The plan as a JSON-able dictionary; nothing is written to disk. Tiles beyond the memory `limit` are refused."""
+    _check_tiles(job, data, settings, limit)
     outer, inner = job_folds(job, data)
     folds = outer if inner is None else joined(outer, inner)
     problems = problems_of(job, data, folds)
@@ -47,13 +56,19 @@ def plan_job(job: Job, data: JobData, folder: RunFolder, settings: JobSettings, 
     }
 
 
+def _check_tiles(job: Job, data: JobData, settings: JobSettings, limit: ThreadLimit | None) -> None:
+    """Refuse what the job itself would refuse once its Gram matrices are built."""
+    if limit is None or data.corpus is None:  # a stored Gram matrix is complete
+        return
+    for number in job.used_kernels:
+        if _known_store(job, data, settings, number) is None:
+            _build(job, data, settings, number).plan.check_memory(limit.n_bytes, limit.whose)
+
+
 def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds: int, n_threads: int) -> dict[str, Any]:
     """The Gram matrix of one kernel: found in a store or in the cache, in part or whole, or still to be computed."""
     kernel, corpus = job.kernels[number], data.corpus
-    path = settings.stores.get(number)
-    if path is None and corpus is not None and settings.cache is not None:
-        entry = settings.cache.find(GramSpec.of(kernel, corpus.packed(), None, job.dtype))
-        path = None if entry is None else entry.store
+    path = _known_store(job, data, settings, number)
     if path is not None or corpus is None:
         status = stored(path or "", len(data.labels)).status()
         n_missing = status.n_tiles - status.n_present
@@ -81,6 +96,15 @@ def _store(job: Job, data: JobData, settings: JobSettings, number: int, n_folds:
         "new_bytes": round(share * whole["stored_bytes"]),
         "seconds": share * whole["seconds"],
     }
+
+
+def _known_store(job: Job, data: JobData, settings: JobSettings, number: int) -> str | None:
+    """Where the Gram matrix of a kernel is, in part or whole; None: nowhere yet."""
+    path = settings.stores.get(number)
+    if path is None and data.corpus is not None and settings.cache is not None:
+        entry = settings.cache.find(GramSpec.of(job.kernels[number], data.corpus.packed(), None, job.dtype))
+        path = None if entry is None else entry.store
+    return path
 
 
 def _build(job: Job, data: JobData, settings: JobSettings, number: int) -> GramBuild:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from gramline.learners.catalogue import make_learner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.cost import this_process
 from gramline.pipeline.crossval.training import HeldOut, drop_unlabeled, fit_on_corpus, fit_one, hide
 from gramline.pipeline.gram.cache import LeadingGram
 from gramline.pipeline.gram.store import TileStore
@@ -31,10 +33,26 @@ class ProblemTask:
     held_out: tuple[int, ...]
     hidden: tuple[int, ...]
     factor_limit: int | None = None  # bytes of a factorisation in memory; larger ones go by tiles
+    title: str = ""  # learner, setting and fold, for people
 
 
-def solve_problem(task: ProblemTask) -> HeldOut:
+@dataclass(frozen=True)
+class Solved:
+    """What a problem gave, and how long it took the worker that solved it."""
+
+    held: HeldOut
+    seconds: float
+    worker: str  # host:process
+
+
+def solve_problem(task: ProblemTask) -> Solved:
     """Train on everything that is not hidden, predict what is held out."""
+    begin = perf_counter()
+    held = _held_out(task)
+    return Solved(held, perf_counter() - begin, this_process())
+
+
+def _held_out(task: ProblemTask) -> HeldOut:
     labels = _labels(task.labels)
     learner = make_learner(task.learner, task.params)
     held, hidden = np.array(task.held_out, np.int64), np.array(task.hidden, np.int64)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.request import urlopen
 
 from gramline.pipeline.crossval.baselines import baseline_scores
 from gramline.pipeline.crossval.folds import Folds, joined
@@ -21,6 +20,7 @@ from gramline.pipeline.crossval.validate import CrossValidation, assembled, chec
 from gramline.pipeline.errors import first_line
 from gramline.pipeline.events import JobStarted, Listener, Message, silent
 from gramline.pipeline.executors.base import Executor, HasDashboard
+from gramline.pipeline.executors.dashboard import serves_dashboard
 from gramline.pipeline.gram.spec import counts_labels
 
 PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
@@ -124,20 +124,11 @@ def _once(
     def get() -> Executor:
         if not entered:
             entered.append(stack.enter_context(executor()))
-            if isinstance(entered[0], HasDashboard) and _answers(entered[0].dashboard_link):
+            if isinstance(entered[0], HasDashboard) and serves_dashboard(entered[0].dashboard_link):
                 progress(Message(f"Dask dashboard: {entered[0].dashboard_link}"))
         return entered[0]
 
     return get
-
-
-def _answers(link: str) -> bool:
-    """Dask names an address also where nobody serves a page (without bokeh, or behind a firewall)."""
-    try:
-        with urlopen(link, timeout=1.0) as page:
-            return bool(page.status == 200)
-    except (OSError, ValueError):
-        return False
 
 
 def _stores(running: Running) -> list[dict[str, Any]]:

@@ -24,7 +24,8 @@ from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.events import TileReport
-from gramline.pipeline.files import FileLock, write_then_rename
+from gramline.pipeline.files import write_then_rename
+from gramline.pipeline.locks import FileLock
 
 DETAILS = b"gramline.unit"
 COST = "cost.json"

@@ -7,7 +7,7 @@ is given up, the others go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +19,12 @@ from gramline.learners.errors import ConvergenceError, NotPositiveDefiniteError
 from gramline.learners.kinds import SharedPassLearner
 from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem
+from gramline.pipeline.crossval.problem_memory import ProblemSize, factor_limit
 from gramline.pipeline.crossval.problem_task import ProblemTask, solve_problem, stored
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.setting_names import setting_names
 from gramline.pipeline.crossval.training import fit_on_gram, hide
-from gramline.pipeline.errors import PlanError, RunError, named_line
+from gramline.pipeline.errors import RunError, named_line
 from gramline.pipeline.events import (
     Event,
     Listener,
@@ -37,15 +38,12 @@ from gramline.pipeline.events import (
 from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
 from gramline.pipeline.gram.cache import GramCache, building
-from gramline.pipeline.gram.cholesky import plan_factor
 from gramline.pipeline.gram.keep import Keep
 from gramline.pipeline.gram.missing import compute_missing, plan_store
-from gramline.pipeline.gram.plan import megabytes
+from gramline.pipeline.gram.plan import thread_limit
 from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.gram.stored import StoredGram, report_reads
-from gramline.pipeline.models.training import vector_bytes
 
-DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_many` holds at its worst
 # What one setting's numbers do, whatever is right with the others.
 NUMERICAL = (KernelOverflowError, ConvergenceError, NotPositiveDefiniteError)
 SPREAD_ROWS = 20_000  # of a matrix whose problems are solved sooner with workers, also where these must be started
@@ -113,7 +111,7 @@ def solve(running: Running, todo: Sequence[Problem]) -> None:
                     if together:
                         _in_one_pass(running, gram, folds_of)
                     else:
-                        _spread(running, gram.path, folds_of, _factor_limit(running, gram, learner))
+                        _spread(running, gram.path, folds_of, _factor_limits(running, gram, folds_of))
             except KernelOverflowError as error:
                 overflowed[kernel] = error
                 for number in dict.fromkeys(problem.variant for problem in mine):
@@ -244,8 +242,11 @@ def _alone(running: Running, batch: Sequence[Problem], error: Exception) -> list
     return []
 
 
-def _spread(running: Running, source: str, problems: Sequence[Problem], factor_limit: int | None = None) -> None:
-    """Problems as tasks of the executor, each kept as soon as it is there."""
+def _spread(
+    running: Running, source: str, problems: Sequence[Problem], factor_limits: Mapping[int, int] | None = None
+) -> None:
+    """Problems as tasks of the executor, each kept as soon as it is there; `factor_limits` are by variant."""
+    names = setting_names(running.job.settings(), running.settings.files)
     tasks = [
         ProblemTask(
             digest=problem.digest,
@@ -255,12 +256,12 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
             params=dict(running.job.variants[problem.variant].params),
             held_out=tuple(running.folds.held_out[problem.fold].tolist()),
             hidden=tuple(running.folds.hidden(problem.fold).tolist()),
-            factor_limit=factor_limit,
+            factor_limit=(factor_limits or {}).get(problem.variant),
+            title=f"{names[problem.variant]}, fold {problem.fold}",
         )
         for problem in problems
     ]
     running.progress(TrainingStarted(tasks[0].learner, len(tasks)))
-    begin = time.perf_counter()
     variant_of = {problem.digest: problem.variant for problem in problems}
     failed: list[BaseException | None] = []
     with closing(running.executor().run(solve_problem, tasks)) as outcomes:
@@ -273,10 +274,16 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
             if outcome.result is None:
                 failed.append(outcome.error)
                 continue
-            seconds, begin = time.perf_counter() - begin, time.perf_counter()
-            details = {"learner": outcome.task.learner, "problems": 1, "store": source, "seconds": seconds}
-            running.folder.write_unit({outcome.task.digest: outcome.result}, details)
-            running.progress(ProblemsSolved(1))
+            solved = outcome.result
+            details = {
+                "learner": outcome.task.learner,
+                "problems": 1,
+                "store": source,
+                "seconds": solved.seconds,
+                "worker": solved.worker,
+            }
+            running.folder.write_unit({outcome.task.digest: solved.held}, details)
+            running.progress(ProblemsSolved(1, outcome.task.title, solved.seconds, solved.worker))
     if failed:
         raise RunError(
             f"{len(failed)} of {len(tasks)} problems failed, the first with {named_line(failed[0])}; "
@@ -284,33 +291,14 @@ def _spread(running: Running, source: str, problems: Sequence[Problem], factor_l
         ) from failed[0]
 
 
-def _factor_limit(running: Running, gram: StoredGram, learner: str) -> int | None:
-    """What a factorisation may take in memory, when a whole problem is more than a worker thread may use."""
-    limit = running.settings.limit_bytes
+def _factor_limits(running: Running, gram: StoredGram, problems: Sequence[Problem]) -> dict[int, int]:
+    """What factorisations of every variant may take in memory; none where nobody knows how much there is."""
+    limit = thread_limit(running.settings.limit_bytes, running.executor())
     if limit is None:
-        return None
-    need = problem_bytes(gram.shape[0])
-    if need <= limit:
-        return limit // 2
-    if find_learner(learner).factors_by_tiles:
-        lengths = gram.layout.rows.lengths
-        held = max(int(lengths[structures].sum()) for structures in running.folds.held_out)
-        need = tiled_problem_bytes(gram, max(1, len(gram.label_names or running.data.label_names)), held)
-    if need > limit:
-        raise PlanError(
-            f"a fold over {gram.shape[0]:,} rows needs about {megabytes(need)}, more than the {megabytes(limit)} "
-            "a worker thread may use; use fewer structures, a Nystrom approximation or a learner that streams"
-        )
-    return 0
-
-
-def problem_bytes(n_rows: int) -> int:
-    """Memory of one problem of a learner that holds its Gram matrix."""
-    return DENSE_COPIES * 8 * n_rows**2
-
-
-def tiled_problem_bytes(gram: StoredGram, n_labels: int, n_held: int) -> int:
-    """Memory of a problem whose factorisations go by tiles: a block column, the held-out columns, and vectors."""
-    n_rows = gram.shape[0]
-    peak = plan_factor(gram.store, n_rows, 0).peak_bytes
-    return peak + 8 * n_rows * 2 * n_held + vector_bytes(n_rows, n_labels)
+        return {}
+    lengths = gram.layout.rows.lengths
+    held = max(int(lengths[structures].sum()) for structures in running.folds.held_out)
+    n_labels = max(1, len(gram.label_names or running.data.label_names))
+    size = ProblemSize(gram.store, gram.shape[0], n_labels, held)
+    variants = {problem.variant: running.job.variants[problem.variant] for problem in problems}
+    return {number: factor_limit(variant.make(), size, limit) for number, variant in variants.items()}

@@ -10,12 +10,14 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from gramline.kernels.errors import KernelError
 from gramline.learners.errors import LearnerError
 from gramline.pipeline.cost import Cost, shares, this_process
-from gramline.pipeline.errors import InputError
+from gramline.pipeline.errors import InputError, named_line
+from gramline.pipeline.events import Listener, TaskRetried, silent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -48,7 +50,7 @@ class Executor(Protocol):
         """One outcome per task, as they complete; a failing task yields its error and stops no other.
 
         Tasks are drawn lazily, a few per thread ahead. Closing the generator (`contextlib.closing`) abandons what has
-        not started. Raises ClusterError when the cluster itself is lost.
+        not started. Raises ClusterError when the cluster itself is lost. What has a `title` is called by it.
         """
         ...
 
@@ -72,6 +74,30 @@ class HasDashboard(Protocol):
     def dashboard_link(self) -> str:
         """Where the page would be; nobody may serve it."""
         ...
+
+
+@dataclass(frozen=True)
+class WorkerMemory:
+    """What one worker process may use, all its threads together."""
+
+    worker: str  # its address
+    limit_bytes: int
+    threads: int
+
+
+@runtime_checkable
+class KnowsMemory(Protocol):
+    """An executor that knows the memory of its workers."""
+
+    def worker_memory(self) -> list[WorkerMemory]:
+        """Of the workers that are there now and have a limit."""
+        ...
+
+
+def call_name(function: Callable[..., Any], task: object) -> str:
+    """What a task is called where people see it: the function, and the title of the task where it has one."""
+    name, title = getattr(function, "__name__", "task"), getattr(task, "title", "")
+    return f"{name}-{title}" if title else str(name)
 
 
 @dataclass(frozen=True)
@@ -107,10 +133,11 @@ def attempt_measured(function: Callable[[Task], Result], task: Task) -> Measured
 class InlineExecutor:
     """Runs tasks in the calling thread, or in `n_threads` threads of this process (kernel loops release the GIL)."""
 
-    def __init__(self, n_threads: int = 1) -> None:
+    def __init__(self, n_threads: int = 1, *, listener: Listener = silent) -> None:
         if n_threads < 1:
             raise InputError(f"an executor needs at least 1 thread, got {n_threads}")
         self._n_threads = n_threads
+        self._listener, self._one_at_a_time = listener, Lock()
 
     @property
     def n_threads(self) -> int:
@@ -122,7 +149,7 @@ class InlineExecutor:
         """One outcome per task as they complete; see `Executor.run`."""
         if self._n_threads == 1:
             for task in tasks:
-                yield _outcome(function, task, retries)
+                yield self._outcome(function, task, retries)
             return
         remaining = iter(tasks)
         pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="gramline")
@@ -130,7 +157,7 @@ class InlineExecutor:
         try:
             while True:
                 for task in islice(remaining, AHEAD * self._n_threads - len(running)):
-                    running.add(pool.submit(_outcome, function, task, retries))
+                    running.add(pool.submit(self._outcome, function, task, retries))
                 if not running:
                     return
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -139,14 +166,15 @@ class InlineExecutor:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-
-def _outcome(function: Callable[[Task], Result], task: Task, retries: int) -> Outcome[Task, Result]:
-    for tries_left in range(retries, -1, -1):
-        try:
-            result = attempt(function, task)
-        except Exception as error:  # noqa: BLE001 - whatever a task raises is that task's outcome
-            if not tries_left:
-                return Outcome(task, None, error)
-        else:
-            return Outcome(task, None, result.error) if isinstance(result, Refusal) else Outcome(task, result)
-    raise InputError(f"retries must be at least 0, got {retries}")
+    def _outcome(self, function: Callable[[Task], Result], task: Task, retries: int) -> Outcome[Task, Result]:
+        for n_tries in range(1, retries + 2):
+            try:
+                result = attempt(function, task)
+            except Exception as error:  # noqa: BLE001 - whatever a task raises is that task's outcome
+                if n_tries > retries:
+                    return Outcome(task, None, error)
+                with self._one_at_a_time:
+                    self._listener(TaskRetried(call_name(function, task), named_line(error), n_tries))
+            else:
+                return Outcome(task, None, result.error) if isinstance(result, Refusal) else Outcome(task, result)
+        raise InputError(f"retries must be at least 0, got {retries}")

@@ -10,14 +10,14 @@ from typing import Any
 from gramline.kernels.parameters import plain_value
 from gramline.kernels.value_kinds import Number
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.events import Listener
+from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 
 ONE_OR_MORE, ZERO_OR_MORE = Number(whole=True, least=1), Number(whole=True, least=0)
 
 
-def choose_executor(client: Any, executor: Executor | None) -> Executor:
-    """The executor given, one on the client's workers, or this process."""
+def choose_executor(client: Any, executor: Executor | None, listener: Listener = silent) -> Executor:
+    """The executor given, one on the client's workers, or this process; these tell `listener` of retries and losses."""
     if executor is not None and client is not None:
         raise InputError("give a client or an executor, not both")
     if executor is not None:
@@ -25,13 +25,13 @@ def choose_executor(client: Any, executor: Executor | None) -> Executor:
             raise InputError(f"executor must run tasks, as InlineExecutor() does, got {executor!r}", key="executor")
         return executor
     if client is None:
-        return InlineExecutor()
+        return InlineExecutor(listener=listener)
     if not hasattr(client, "scheduler"):
         advice = "make one with gramline.pipeline.connect(address)"
         raise InputError(f"client must be a Dask client, got {client!r}", advice=advice, key="client")
     from gramline.pipeline.executors.dask import DaskExecutor  # only who has a cluster needs Dask
 
-    return DaskExecutor(client)
+    return DaskExecutor(client, listener=listener)
 
 
 def check_run(limit_bytes: int | None, retries: int, progress: Listener) -> None:

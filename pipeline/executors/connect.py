@@ -9,6 +9,8 @@ import asyncio
 import logging
 import os
 import socket
+import ssl
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import current_process
 from typing import Any
@@ -16,12 +18,15 @@ from typing import Any
 import dask.config
 from distributed import Client, Security
 from distributed.comm.addressing import parse_host_port
+from distributed.comm.core import connect as open_comm
 
 from gramline.pipeline.errors import ClusterError, InputError, first_line
 from gramline.pipeline.executors.addresses import refuse_exposed
 from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
 from gramline.pipeline.files import available_cores
 
+NO_CONNECTION = (OSError, TypeError, ValueError, AssertionError)  # what Dask raises when it finds no way in
+CONNECT_SECONDS = 3.0  # for a scheduler to be there at all
 GREETING_BYTES = 1 << 20  # more than any scheduler says at first, less than any text read as a number
 GUARD = 'in a script, put what it runs below `if __name__ == "__main__":`'
 
@@ -129,25 +134,25 @@ def _connect_to(address: str, security: Security | None, timeout: float, insecur
         host, port = parse_host_port(address.partition("://")[2] or address, 8786)
         socket.getaddrinfo(host, port)  # a name that means nothing is refused as such
         refuse_exposed(address, insecure_plain_text=insecure_plain_text)
-        # Dask would try for the whole timeout where one attempt shows that the port is closed.
-        with socket.create_connection((host, port), timeout=min(timeout, 3.0)) as door:
-            greets = address.startswith("tls://") or _greets(door, min(timeout, 5.0))
-    except InputError:
+        if address.startswith("tls://"):
+            _require_tls(address, security, min(timeout, CONNECT_SECONDS))
+        else:
+            # Dask would try for the whole timeout where one attempt shows that the port is closed.
+            with socket.create_connection((host, port), timeout=min(timeout, CONNECT_SECONDS)) as door:
+                greets = _greets(door, min(timeout, 5.0))
+            if not greets:
+                raise ClusterError(
+                    f"what answers at {address} is no Dask scheduler without TLS",
+                    advice="check the port (the dashboard has another) and the protocol (tcp:// or tls://)",
+                )
+    except (InputError, ClusterError):
         raise
     except (OSError, ValueError) as error:
-        raise ClusterError(f"no Dask scheduler answers at {address} ({error})", advice=advice) from None
-    if not greets:
-        raise ClusterError(
-            f"what answers at {address} is no Dask scheduler without TLS",
-            advice="check the port (the dashboard has another) and the protocol (tcp:// or tls://)",
-        )
+        raise ClusterError(f"no Dask scheduler answers at {address} ({first_line(error)})", advice=advice) from None
     try:
         client = TidyClient(address, security=security, timeout=timeout)
-    except (OSError, TypeError, ValueError, AssertionError) as error:
-        raise ClusterError(
-            f"the Dask scheduler at {address} refused the connection ({first_line(error)})",
-            advice="check the protocol (tcp:// or tls://) and the certificates",
-        ) from error
+    except NO_CONNECTION as error:
+        raise _refused(address, error) from error
     try:
         if not insecure_plain_text:
             refuse_exposed_parts(client)
@@ -155,6 +160,58 @@ def _connect_to(address: str, security: Security | None, timeout: float, insecur
         client.close()
         raise
     return client
+
+
+def _refused(address: str, error: BaseException) -> ClusterError:
+    return ClusterError(
+        f"the Dask scheduler at {address} refused the connection ({first_line(error)})",
+        advice="check the protocol (tcp:// or tls://) and the certificates",
+    )
+
+
+def _require_tls(address: str, security: Security | None, timeout: float) -> None:
+    """One whole connection of Dask's own: a bare one would be a failed TLS handshake in the log of the scheduler.
+
+    Raises the system's error where nobody answers, and ClusterError where somebody does but refuses.
+    """
+    try:
+        arguments = (security or Security()).get_connection_args("client")
+    except OSError as error:  # a key that does not belong to its certificate, a file that holds something else
+        advice = "check that they are of one `gramline cluster certs`"
+        raise ClusterError(f"the certificates for {address} do not fit ({first_line(error)})", advice=advice) from error
+    if arguments["ssl_context"] is None:
+        raise ClusterError(
+            f"{address} needs certificates, and none are given",
+            advice="give --tls-ca, --tls-cert and --tls-key (`gramline cluster certs` makes the files), or name the "
+            "files in distributed.comm.tls of Dask's configuration",
+        )
+
+    async def try_once() -> None:
+        async with asyncio.timeout(2 * timeout):  # Dask sets no limit to the greetings after the TLS handshake
+            comm = await open_comm(address, timeout=timeout, **arguments)
+            await comm.close()
+
+    # In a thread of its own: whoever calls, in a notebook for example, may have a running loop.
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            pool.submit(asyncio.run, try_once()).result()
+        except NO_CONNECTION as error:
+            if (reason := _why_nobody_answers(error)) is not None:
+                raise OSError(reason) from None
+            raise _refused(address, error) from error
+
+
+def _why_nobody_answers(error: BaseException) -> str | None:
+    """Why there is no connection; None where somebody was there and refused.
+
+    Dask gives up with an error about its patience; why the last try failed is the cause of that.
+    """
+    tried = error.__cause__
+    if isinstance(error, TimeoutError) or isinstance(tried, TimeoutError):
+        return "no answer in time"
+    system = None if tried is None else tried.__cause__
+    said_no = ssl.SSLError | ConnectionResetError | BrokenPipeError
+    return first_line(system) if isinstance(system, OSError) and not isinstance(system, said_no) else None
 
 
 def refuse_exposed_parts(client: Client) -> None:

@@ -2,7 +2,8 @@
 
 What the future machinery does when something dies decides the shape of the loop below: a finished future is taken
 and released at once (results a dead worker still holds would be computed again), and every future's status is looked
-at (a lost scheduler shows as futures that are "cancelled", never as an exception).
+at (a lost scheduler shows as futures that are "cancelled", never as an exception). A task that failed is sent again
+from here and not by the scheduler, so that whoever listens hears of it.
 """
 
 # Dask annotates only part of what is called here.
@@ -15,23 +16,36 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
+from uuid import uuid4
 
 from distributed import CancelledError, Client, KilledWorker
 from distributed.client import ClosedClientError
 
 from gramline.pipeline.cost import meter
-from gramline.pipeline.errors import ClusterError, RunError
-from gramline.pipeline.executors.base import Measured, Outcome, Refusal, Result, Task, attempt_measured
+from gramline.pipeline.errors import ClusterError, RunError, named_line
+from gramline.pipeline.events import Listener, TaskRetried, silent
+from gramline.pipeline.executors.base import (
+    FINAL,
+    Measured,
+    Outcome,
+    Refusal,
+    Result,
+    Task,
+    WorkerMemory,
+    attempt_measured,
+    call_name,
+)
 from gramline.pipeline.executors.connect import refuse_exposed_parts
+from gramline.pipeline.executors.worker_loss import MEMORY, loss_reason
+from gramline.pipeline.executors.worker_watch import LOOK_EVERY, Questions, WorkerWatch
 
 Future = Any  # distributed.Future, whose key and result types say nothing we could use
 
 AHEAD = 4  # tasks in flight per worker thread: hides the scheduler's 2-3 ms per task
-WORKERS_EVERY = 1.0  # seconds between two looks at who is there
 LOST = (CancelledError, ClosedClientError, OSError)  # what Dask raises once the scheduler is gone
 
 
@@ -41,15 +55,24 @@ class DaskExecutor:
     `patience` is how long a cluster may have no worker at all before the run is given up, `grace` how long an
     abandoned run waits for the tasks that are computing (they finish what they are writing). A cluster that talks in
     plain text over a network is refused unless `insecure_plain_text`: whoever reaches its ports runs code as you.
+    `listener` hears of tasks that are tried again and of workers that are lost.
     """
 
     def __init__(
-        self, client: Client, *, patience: float = 60.0, grace: float = 5.0, insecure_plain_text: bool = False
+        self,
+        client: Client,
+        *,
+        patience: float = 60.0,
+        grace: float = 5.0,
+        insecure_plain_text: bool = False,
+        listener: Listener = silent,
     ) -> None:
         self._client = client
         self._address = str(client.scheduler.address) if client.scheduler else "an unknown address"
         self._patience = patience
         self._grace = grace
+        self._listener = listener
+        self.n_sent = 0  # tasks that went to the scheduler so far
         if not insecure_plain_text:
             try:
                 refuse_exposed_parts(client)
@@ -67,7 +90,16 @@ class DaskExecutor:
     @property
     def n_threads(self) -> int:
         """Threads of all workers that are there now, at least 1."""
-        return max(1, self._threads_now())
+        return max(1, sum(self._workers_now().values()))
+
+    def worker_memory(self) -> list[WorkerMemory]:
+        """What every worker that is there may use, as the scheduler knows it; those without a limit are left out."""
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        except LOST as error:
+            raise self._lost() from error
+        known = {address: (int(one["memory_limit"] or 0), int(one["nthreads"])) for address, one in workers.items()}
+        return [WorkerMemory(address, limit, threads) for address, (limit, threads) in known.items() if limit]
 
     def run(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
@@ -80,13 +112,15 @@ class DaskExecutor:
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task, all of which are on their way when this returns; see `StartsTasks.start`."""
         flight: _Flight[Task] = self._flight(function, retries)
-        flight.add(list(tasks))
+        every = list(tasks)
+        flight.refill(iter(every), len(every))
         return self._outcomes(flight, iter(()))
 
     def _flight(self, function: Callable[[Task], Result], retries: int) -> _Flight[Task]:
-        call = partial(attempt_measured, function)
-        submit = partial(self._submit, call, getattr(function, "__name__", "task"), retries)
-        return _Flight(submit, _WorkerWatch(self._threads_now, self._patience, self._address))
+        submit = partial(self._submit, function, uuid4().hex, count())
+        questions = Questions(self._workers_now, self._why_lost)
+        watch = WorkerWatch(questions, self._patience, self._address, self._listener)
+        return _Flight(submit, watch, partial(self._tries_again, function, retries))
 
     def _outcomes(self, flight: _Flight[Task], tasks: Iterator[Task]) -> Generator[Outcome[Task, Result], None, None]:
         suspects: list[Task] = []  # were on a worker when it died, once too often
@@ -108,24 +142,38 @@ class DaskExecutor:
             limit, step = (1, 1) if alone else (AHEAD * threads, threads)
             room = limit - len(flight.futures)
             if room >= step:  # a thread's worth at a time: one message to the scheduler instead of many
-                flight.add(list(islice(tasks, room)))
+                flight.refill(tasks, room)
             if not flight.futures:
                 return
             collected = self._collect(flight)
             # All are released before the caller sees one: who knows how long it takes.
-            outcomes = [Outcome(flight.remove(future), *rest) for future, *rest in collected]
-            yield from outcomes
+            outcomes = [flight.land(*completed) for completed in collected]
+            yield from (outcome for outcome in outcomes if outcome is not None)
 
-    def _submit(self, call: Callable[[Task], Any], name: str, retries: int, batch: list[Task]) -> list[Future]:
+    def _submit(
+        self, function: Callable[[Task], Any], run: str, numbers: Iterator[int], batch: list[Task]
+    ) -> list[Future]:
+        keys = [f"{call_name(function, task)}-{run}-{next(numbers)}" for task in batch]
         try:
-            return list(self._client.map(call, batch, key=name, pure=False, retries=retries))
+            futures = list(self._client.map(partial(attempt_measured, function), batch, key=keys, pure=False))
         except LOST as error:
             raise self._lost() from error
+        self.n_sent += len(futures)
+        return futures
+
+    def _tries_again(
+        self, function: Callable[[Task], Any], retries: int, task: Task, error: BaseException, n_tries: int
+    ) -> bool:
+        """Whether a task that failed gets another try; whoever listens hears of it."""
+        if n_tries > retries or isinstance(error, (KilledWorker, *FINAL)):
+            return False
+        self._listener(TaskRetried(call_name(function, task), named_line(error), n_tries))
+        return True
 
     def _collect(self, flight: _Flight[Task]) -> list[_Completed]:
         """Everything that completed, with its result or error; empty when nothing did for a while."""
         try:
-            futures = [flight.done.get(timeout=WORKERS_EVERY)]
+            futures = [flight.done.get(timeout=LOOK_EVERY)]
         except Empty:
             if self._client.status != "running":
                 raise self._lost() from None
@@ -144,7 +192,7 @@ class DaskExecutor:
                 pass
         return [self._collect_one(future, flight.watch) for future in futures]
 
-    def _collect_one(self, future: Future, watch: _WorkerWatch) -> _Completed:
+    def _collect_one(self, future: Future, watch: WorkerWatch) -> _Completed:
         """One future that may have failed."""
         if future.status != "error":
             try:
@@ -156,13 +204,13 @@ class DaskExecutor:
                     raise self._lost() from error
         return future, None, future.exception()
 
-    def _gather(self, futures: list[Future], watch: _WorkerWatch) -> list[Any]:
+    def _gather(self, futures: list[Future], watch: WorkerWatch) -> list[Any]:
         """Results of finished futures. One that died with its worker is computed again; that may take workers."""
         loop: Any = self._client.loop
         waiting = asyncio.run_coroutine_threadsafe(self._client.gather(futures, asynchronous=True), loop.asyncio_loop)
         while True:
             try:
-                return list(waiting.result(timeout=WORKERS_EVERY))
+                return list(waiting.result(timeout=LOOK_EVERY))
             except TimeoutError:
                 if waiting.done():
                     raise
@@ -175,14 +223,20 @@ class DaskExecutor:
         if not flight.futures or self._client.status != "running":
             return
         with suppress(*LOST):
-            self._client.cancel(list(flight.futures.values()), force=True)
+            self._client.cancel([flown.future for flown in flight.futures.values()], force=True)
             deadline = monotonic() + self._grace
             while monotonic() < deadline and any(self._client.call_stack().values()):
                 sleep(0.05)
 
-    def _threads_now(self) -> int:
+    def _workers_now(self) -> dict[str, int]:
         try:
-            return sum(self._client.nthreads().values())
+            return dict(self._client.nthreads())
+        except LOST as error:
+            raise self._lost() from error
+
+    def _why_lost(self, worker: str) -> str | None:
+        try:
+            return loss_reason(worker, self._client.get_events(worker), self._client.get_events(MEMORY))
         except LOST as error:
             raise self._lost() from error
 
@@ -217,44 +271,39 @@ def _explained(outcome: Outcome[Task, Any]) -> Outcome[Task, Any]:
     return Outcome(outcome.task, None, error)
 
 
+class _Flown(NamedTuple):
+    """A task on the cluster."""
+
+    future: Future
+    task: Any
+    n_tries: int  # this one included
+
+
 @dataclass
 class _Flight(Generic[Task]):
-    """The tasks that are on the cluster, and the queue that their futures enter when they are done."""
+    """The tasks that are on the cluster, those that failed and go again, and the queue of those that are done."""
 
     submit: Callable[[list[Task]], list[Future]]
-    watch: _WorkerWatch
-    futures: dict[str, Future] = field(default_factory=dict)
-    tasks: dict[str, Task] = field(default_factory=dict)
+    watch: WorkerWatch
+    tries_again: Callable[[Task, BaseException, int], bool]
+    futures: dict[str, _Flown] = field(default_factory=dict)
+    again: list[tuple[Task, int]] = field(default_factory=list)  # with the number of tries that failed
     done: SimpleQueue[Future] = field(default_factory=SimpleQueue)
 
-    def add(self, batch: list[Task]) -> None:
-        for future, task in zip(self.submit(batch) if batch else (), batch, strict=True):
-            self.futures[future.key], self.tasks[future.key] = future, task
+    def refill(self, tasks: Iterator[Task], room: int) -> None:
+        """Send up to `room` tasks, those that failed before first."""
+        batch, self.again = self.again[:room], self.again[room:]
+        batch += [(task, 0) for task in islice(tasks, room - len(batch))]
+        futures = self.submit([task for task, _ in batch]) if batch else []
+        for future, (task, n_failed) in zip(futures, batch, strict=True):
+            self.futures[future.key] = _Flown(future, task, n_failed + 1)
             future.add_done_callback(self.done.put)
 
-    def remove(self, future: Future) -> Task:
-        self.futures.pop(future.key).release()
-        return self.tasks.pop(future.key)
-
-
-class _WorkerWatch:
-    """How many threads there are, asked at most once a second; gives up when there are none for too long."""
-
-    def __init__(self, ask: Callable[[], int], patience: float, address: str) -> None:
-        self._ask, self._patience, self._address = ask, patience, address
-        self._count = 0
-        self._asked = -WORKERS_EVERY
-        self._seen = monotonic()
-
-    def threads(self) -> int:
-        now = monotonic()
-        if now - self._asked >= WORKERS_EVERY:
-            self._count, self._asked = self._ask(), now
-            if self._count:
-                self._seen = now
-            elif now - self._seen > self._patience:
-                raise ClusterError(
-                    f"the Dask scheduler at {self._address} has had no workers for {self._patience:.0f} s",
-                    advice="start workers and repeat the command",
-                )
-        return self._count
+    def land(self, future: Future, result: Any, error: BaseException | None) -> Outcome[Task, Any] | None:
+        """The outcome of a task that is done; None when it is tried again."""
+        flown = self.futures.pop(future.key)
+        flown.future.release()
+        if error is not None and self.tries_again(flown.task, error, flown.n_tries):
+            self.again.append((flown.task, flown.n_tries))
+            return None
+        return Outcome(flown.task, result, error)

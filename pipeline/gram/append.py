@@ -17,13 +17,13 @@ from gramline.pipeline.errors import InputError, StoreChangedError, StoreError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.choice import check_run, choose_executor
-from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.locks import FileLock
 from gramline.pipeline.storage.places import is_in_memory, is_local, local_path, memory_lock
 
 
@@ -59,7 +59,7 @@ def append_gram(
     ...     append_gram(f"{folder}/a.gram.zarr", Corpus.from_sequences([["b"]])).shape
     (3, 3)
     """
-    runner = choose_executor(client, executor)
+    runner = choose_executor(client, executor, progress)
     check_run(limit_bytes, retries, progress)
     check_packable(corpus)
     url = absolute(path)

@@ -27,7 +27,7 @@ from gramline.pipeline.gram.forecast import SAMPLES, Forecast, measure_pace
 from gramline.pipeline.gram.keep import EVERYTHING, Keep, wanted_keep
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.notes import warn_about_kernel
-from gramline.pipeline.gram.plan import Plan, plan_gram
+from gramline.pipeline.gram.plan import Plan, plan_gram, thread_limit
 from gramline.pipeline.gram.reuse import Loan, best_loan, link_leading_tiles
 from gramline.pipeline.gram.room import NO_PLACE, Room, require_room
 from gramline.pipeline.gram.spec import GramSpec
@@ -79,7 +79,8 @@ def build_gram(
     block_rows, compression : choices of a new store ("none", "lz4", "zstd"); an existing one keeps its own
     keep : tiles to store, "all" (the default), "none" or so many bytes ("40GB"); the others are computed when asked for
     tile_cache : bytes of such tiles ("500MB") that each process keeps in memory
-    limit_bytes : what one worker thread may use; a plan that needs more is refused before anything runs
+    limit_bytes : what one worker thread may use; a plan that needs more, or more than a worker of the client has, is
+        refused before anything runs
     retries : further tries of a tile that failed
     progress : called with an event when the build starts, after every tile and at its end
 
@@ -97,7 +98,7 @@ def build_gram(
            [0.    , 0.3125, 0.25  ],
            [0.    , 0.25  , 0.25  ]])
     """
-    runner = choose_executor(client, executor)
+    runner = choose_executor(client, executor, progress)
     check_run(limit_bytes, retries, progress)
     choices = StoreChoices(dtype, block_rows, compression, wanted_keep(keep, tile_cache))
     build = GramBuild(kernel, corpus, path, choices, other=other)
@@ -247,10 +248,12 @@ class GramBuild:
     ) -> StoredGram:
         """Create the store and compute its tiles.
 
-        A plan that needs more than `limit_bytes` per thread, or more than the disk has left, is refused.
+        A plan that needs more than `limit_bytes` per thread, than the workers of `executor` have, or than the disk has
+        left, is refused.
         """
-        if limit_bytes is not None:
-            self.plan.check_memory(limit_bytes)
+        limit = thread_limit(limit_bytes, executor if self.plan.tasks else None)
+        if limit is not None:
+            self.plan.check_memory(limit.n_bytes, limit.whose)
         self.require_room()
         store = self.create()
         compute_missing(store, executor, plan=self.plan, retries=retries, progress=progress)

@@ -26,13 +26,14 @@ from gramline.kernels.catalogue import describe
 from gramline.kernels.packing import Packed
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import InputError, StoreError
-from gramline.pipeline.files import FileLock, write_whole
+from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.build import DEFAULT, GramBuild, StoreChoices, create_or_open
 from gramline.pipeline.gram.reuse import CACHED_STORE, link_leading_tiles, shared_tiles
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
 from gramline.pipeline.gram.verify import VerifyReport, verify_gram
+from gramline.pipeline.locks import FileLock
 
 MADE, USED, LOCK, BUILDING = "made.json", "used", "lock", "building"
 
@@ -193,6 +194,12 @@ class GramCache:
             with lock or nullcontext(), suppress(StoreError):
                 if lock is not None and link_leading_tiles(store, TileStore(other.store)):
                     return
+
+    def remove(self, name: str) -> Freed:
+        """Delete the store whose name begins so, unless it is in use."""
+        entry = self.entry(name)
+        size = entry.bytes
+        return Freed(((entry.name, size),), ()) if _delete(entry) else Freed((), (entry.name,))
 
     def collect(
         self,

@@ -28,10 +28,10 @@ from gramline.learners.operators.layout import Key, select_rows
 from gramline.pipeline.cost import meter
 from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor
-from gramline.pipeline.files import FileLock
 from gramline.pipeline.gram.block_cache import Cache
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.task import planned_store
+from gramline.pipeline.locks import FileLock
 from gramline.pipeline.storage.groups import NewArray, group_exists, open_group, read_array, write_arrays
 from gramline.pipeline.storage.places import is_local, local_path, storage_errors
 from gramline.pipeline.storage.tile_array import ChunkError, TileArray

@@ -12,7 +12,7 @@ from gramline.pipeline.errors import RunError, TileFailedError, named_line
 from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Listener, TileDone, TileFailed, silent
 from gramline.pipeline.executors.base import FINAL, Executor, Outcome
 from gramline.pipeline.gram.forecast import Pace
-from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram
+from gramline.pipeline.gram.plan import Plan, TileTask, plan_gram, thread_limit
 from gramline.pipeline.gram.room import require_room
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.task import compute_tile, keep_store_open
@@ -34,10 +34,14 @@ def compute_missing(
     retries: int = 2,
     progress: Listener = silent,
 ) -> int:
-    """Compute every tile that is not there; the number of tiles computed. What was done is kept, whatever happens."""
+    """Compute every tile that is not there; the number of tiles computed. What was done is kept, whatever happens.
+
+    Refused where a tile needs more than `limit_bytes`, or than the workers of `executor` have.
+    """
     plan = plan_store(store) if plan is None else plan.at(store.url, store.identity)
-    if limit_bytes is not None:
-        plan.check_memory(limit_bytes)
+    limit = thread_limit(limit_bytes, executor if plan.tasks else None)
+    if limit is not None:
+        plan.check_memory(limit.n_bytes, limit.whose)
     require_room(plan, store.layout, store.url, store.spec.dtype, store.compression)
     keep_store_open(store)
     begin = perf_counter()

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from gramline.learners.operators.layout import GramLayout
 from gramline.pipeline.errors import PlanError
+from gramline.pipeline.executors.base import Executor, KnowsMemory, WorkerMemory
 from gramline.pipeline.gram.keep import EVERYTHING, Keep
 
 WORK_TILES = 2.0  # float64 tiles a kernel holds at most while it computes one
 STORED_TILES = 2.0  # stored tiles held at most while one is padded, compressed and written
 PROGRAM_BYTES = 300_000_000  # what a worker process takes before it holds any tile, measured
-DASK_SHARE = 0.9  # Dask restarts a worker at 95 % of its limit
+DASK_SHARE = 0.8  # a worker takes no task above 85 % of its limit, and memory that a tile took stays with it
 SIZE_CLASSES = 8  # how finely "biggest first" is meant
+A_THREAD = "a worker thread"  # whose memory a limit is, where nobody is named
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class TileTask:
     j: int
     cells: int  # what the tile costs
     peak_bytes: int  # memory at its worst
+
+    @property
+    def title(self) -> str:
+        return f"{self.i}-{self.j}"
 
 
 @dataclass(frozen=True)
@@ -76,19 +82,19 @@ class Plan:
         """What a worker process with so many threads needs at worst."""
         return threads * self.peak_bytes + PROGRAM_BYTES
 
-    def check_memory(self, limit_bytes: int) -> None:
-        """Refuse a plan that does not fit into `limit_bytes` per worker thread."""
+    def check_memory(self, limit_bytes: int, whose: str = A_THREAD) -> None:
+        """Refuse a plan that needs more than the `limit_bytes` that `whose` may use."""
         if self.left_out_bytes > limit_bytes:
             raise PlanError(
                 f"tiles that are computed when they are asked for, and their cache, need "
-                f"{megabytes(self.left_out_bytes)}, more than the {megabytes(limit_bytes)} a worker thread may use",
+                f"{megabytes(self.left_out_bytes)}, more than the {megabytes(limit_bytes)} {whose} may use",
                 advice="give a smaller tile_cache, smaller blocks or workers with more memory",
             )
         if self.worst and self.worst.peak_bytes > limit_bytes:
             raise PlanError(
                 f"tile ({self.worst.i}, {self.worst.j}) needs {megabytes(self.worst.peak_bytes)}, more than the "
-                f"{megabytes(limit_bytes)} a worker thread may use",
-                advice="use smaller blocks or fewer threads per worker",
+                f"{megabytes(limit_bytes)} {whose} may use",
+                advice="use smaller blocks, fewer threads per worker or workers with more memory",
             )
 
     def seconds(self, seconds_per_cell: float, n_threads: int) -> float:
@@ -132,6 +138,28 @@ def plan_gram(
 def tile_limit(memory_limit: int, threads: int) -> int:
     """Bytes that one thread of a worker may use for tiles."""
     return max(1, int(DASK_SHARE * memory_limit - PROGRAM_BYTES) // threads)
+
+
+@dataclass(frozen=True)
+class ThreadLimit:
+    """What one thread may use for tiles, and whose it is."""
+
+    n_bytes: int
+    whose: str = A_THREAD
+
+    @classmethod
+    def of(cls, memory: WorkerMemory) -> ThreadLimit:
+        threads = "1 thread" if memory.threads == 1 else f"{memory.threads} threads"
+        whose = f"a thread of the worker {memory.worker} (memory limit {megabytes(memory.limit_bytes)}, {threads})"
+        return cls(tile_limit(memory.limit_bytes, memory.threads), whose)
+
+
+def thread_limit(given: int | None, executor: Executor | None) -> ThreadLimit | None:
+    """The least that a thread may use: as it is `given`, or as the scheduler knows its workers; None: nobody says."""
+    limits = [] if given is None else [ThreadLimit(given)]
+    if isinstance(executor, KnowsMemory):
+        limits += map(ThreadLimit.of, executor.worker_memory())
+    return min(limits, key=lambda limit: limit.n_bytes, default=None)
 
 
 def megabytes(count: float) -> str:

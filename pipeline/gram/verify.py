@@ -90,7 +90,7 @@ def verify_gram(
         store.read_block(block)
     for block in range(0 if store.layout.is_symmetric else store.layout.cols.n_blocks):
         store.read_block(block, of_columns=True)
-    runner = choose_executor(client, executor)
+    runner = choose_executor(client, executor, progress)
     bad = tuple(_check_all(store, runner, progress))
     if not repair:
         return VerifyReport(store.n_kept, bad, 0, 0)

@@ -27,6 +27,7 @@ USUAL_SWEEPS = 8  # one factorisation and one inverse diagonal per label and swe
 PRODUCTS_PER_SWEEP = 150  # with K, of all labels at once
 SAMPLE_ROWS = 768
 VECTORS = 40  # numbers per row and label that training keeps
+LOW_RANK_COPIES = 5  # n x rank matrices: the basis, and four while a label is factored
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def plan_training(gram: StoredGram, n_rows: int, n_labels: int, rank: int | None
     rate, n_threads = lapack_rate(), gram.executor.n_threads
     if rank is not None:
         rank = min(rank, n_rows)
-        plan = FactorPlan(False, 8 * n_rows * rank * 4, 0, 0, float(n_rows) * rank**2 * 2)
+        plan = FactorPlan(False, low_rank_bytes(n_rows, rank, n_labels), 0, 0, float(n_rows) * rank**2 * 2)
     else:
         plan = plan_factor(gram.store, n_rows, gram.factor_limit)
     factor = plan.seconds(rate, n_threads)
@@ -72,8 +73,19 @@ def plan_learner(gram: StoredGram, learner: Learner) -> TrainingPlan:
     """The plan of a Gaussian-process labeler on the labels of `gram`."""
     known = [label for structure in gram.labels for label in structure if label is not None]
     n_labels = len(gram.label_names or set(known))
+    return plan_training(gram, len(known), n_labels, chosen_rank(learner))
+
+
+def chosen_rank(learner: Learner) -> int | None:
+    """The rank of the approximation that a learner was told to use; None: it has none."""
     params = learner.get_params()
-    return plan_training(gram, len(known), n_labels, params["rank"] if params["approximation"] else None)
+    return params["rank"] if params.get("approximation") else None
+
+
+def low_rank_bytes(n_rows: int, rank: int, n_labels: int) -> int:
+    """The basis of the approximation, what a factor of one label is made of, and the small factor of every label."""
+    rank = min(rank, n_rows)
+    return 8 * (LOW_RANK_COPIES * n_rows * rank + n_labels * rank**2)
 
 
 def vector_bytes(n_rows: int, n_labels: int) -> int:

@@ -80,7 +80,7 @@ def temporary_gram(
     with ExitStack() as folder:
         path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
         build = GramBuild(kernel, corpus, path, StoreChoices(block_rows=block_rows), lenders=lenders)
-        gram = build.run(choose_executor(client, None), progress=progress)
+        gram = build.run(choose_executor(client, None, progress), progress=progress)
         # A Gaussian-process labeler factors it again when it predicts.
         weakref.finalize(gram, folder.pop_all().close)
     return gram

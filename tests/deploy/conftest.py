@@ -22,23 +22,34 @@ ENDING = "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n"  # a command that 
 RunReadme = Callable[..., str]
 
 
-def commands(place: str) -> str:
-    """The one block of commands of a README."""
-    (block,) = re.findall(r"```sh\n(.*?)```", (DEPLOY / place / "README.md").read_text("utf-8"), flags=re.DOTALL)
-    return str(block)
+def commands(place: str, number: int = 0) -> str:
+    """A block of commands of a README."""
+    blocks = re.findall(r"```sh\n(.*?)```", (DEPLOY / place / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    return str(blocks[number])
 
 
 @pytest.fixture
 def run_readme(tmp_path: Path) -> RunReadme:
-    """Runs the commands with other settings than the shipped ones, to a complete Gram matrix; what they wrote."""
+    """Runs commands with other settings than the shipped ones, to a complete Gram matrix; what they wrote."""
 
-    def run(place: str, settings: str, environment: Mapping[str, str] | None = None) -> str:
+    def run(
+        place: str,
+        settings: str = "",
+        environment: Mapping[str, str] | None = None,
+        *,
+        block: int = 0,
+        changes: Mapping[str, str] | None = None,
+    ) -> str:
+        script = commands(place, block)
+        for shipped, other in (changes or {}).items():
+            assert shipped in script
+            script = script.replace(shipped, other)
         (tmp_path / "cluster.toml").write_text(settings, "utf-8")
         words = [["the", "dog", "barks"], ["a", "cat", "sleeps"]]
         Corpus.from_sequences(words, [["D", "N", "V"]] * 2).save(tmp_path / "corpus.parquet")
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         job = subprocess.Popen(
-            ["bash", "-eu", "-c", ENDING + commands(place)],
+            ["bash", "-eu", "-c", ENDING + script],
             cwd=tmp_path,
             env={**os.environ, "PATH": path, **(environment or {})},
             stdout=subprocess.PIPE,

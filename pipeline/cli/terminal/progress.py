@@ -31,11 +31,13 @@ from gramline.pipeline.events import (
     ProblemsSolved,
     RoundDone,
     SentenceParsed,
+    TaskRetried,
     TileChecked,
     TileDone,
     TileFailed,
     TilesRead,
     TrainingStarted,
+    WorkerLost,
     silent,
 )
 
@@ -128,6 +130,10 @@ class Reporter:
                 self._say(f"it will take about {duration(seconds)} in all, as the first tiles tell")
             case TileDone() if self._build is not None and self._work is not None:
                 self._add_tile(event, self._build, self._work)
+            case TaskRetried(task=task, error=error, n_tries=n_tries):
+                self._say(f"{task} is tried again, {count(n_tries, 'failure')} so far: {error}")
+            case WorkerLost(worker=worker, reason=reason, n_workers=n_left):
+                self._say(f"worker {worker} was lost: {reason}; {count(n_left, 'worker')} left")
             case TileFailed(i=i, j=j, error=error):
                 self._n_failed += 1
                 self._say(f"tile ({i}, {j}) failed: {error}")

@@ -1,4 +1,4 @@
-"""gramline cache: ls, show, verify and gc."""
+"""gramline cache: ls, show, verify, rm and gc."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.gram.cache import GramCache
+from gramline.pipeline.locks import FileLock
 
 
 @pytest.fixture
@@ -108,3 +109,24 @@ def test_bad_requests(gramline: Any, tmp_path: Path, command: list[str], said: s
 
 def test_a_cache_that_is_not_there(gramline: Any, tmp_path: Path) -> None:
     assert "there is no cache folder" in gramline("cache", "ls", "--cache", tmp_path / "none").error
+
+
+def test_one_is_removed_by_name(gramline: Any, cache: Path) -> None:
+    first, second = (entry.name for entry in GramCache(cache).entries())
+    freed = gramline("cache", "rm", first[:8], "--cache", cache, "--json").json
+    assert [item["name"] for item in freed["removed"]] == [first]
+    assert [entry.name for entry in GramCache(cache).entries()] == [second]
+    lock = FileLock.acquire(GramCache(cache).entry(second).folder / "lock", shared=True)
+    assert lock is not None
+    with lock:
+        answer = gramline("cache", "rm", second, "--cache", cache)
+        assert answer.code == 1
+        assert f"{second} in {cache} is in use; wait for the job" in answer.error
+    assert f"deleted {second}" in gramline("cache", "rm", second, "--cache", cache).out
+    assert "no store whose name begins with" in gramline("cache", "rm", second, "--cache", cache).error
+
+
+def test_only_so_much_is_kept(gramline: Any, cache: Path) -> None:
+    held = gramline("cache", "ls", "--cache", cache, "--json").json["bytes"]
+    assert gramline("cache", "gc", "--keep-under", f"{held}B", "--cache", cache, "--json").json["removed"] == []
+    assert len(gramline("cache", "gc", "--keep-under", f"{held - 1}B", "--cache", cache, "--json").json["removed"]) == 1

@@ -26,6 +26,7 @@ def member(label: str, **changes: Any) -> Member:
         available_bytes=16 * GIB,
         threads=1,
         limit_bytes=2 * GIB,
+        kept_bytes=GIB,
     )
     return replace(found, **changes)
 
@@ -51,7 +52,7 @@ def test_a_cluster_that_is_well() -> None:
     findings = judge(facts, certificate_days=20)
     assert [finding.name for finding in findings if not finding.is_ok] == []
     assert {finding.name for finding in findings} >= {*VERSIONS, "scheduler", "encryption", "certificate", "package"}
-    assert {finding.name for finding in findings} >= {"sources", "clocks", "memory", "machines", "store"}
+    assert {finding.name for finding in findings} >= {"sources", "clocks", "memory", "machines", "allocator", "store"}
 
 
 def test_no_workers() -> None:
@@ -113,6 +114,13 @@ def test_limits_that_add_up_to_more_than_there_is() -> None:
 def test_a_worker_that_may_use_more_than_its_container_has(limit: int) -> None:
     finding = only(cluster(member(A, limit_bytes=limit, available_bytes=2 * GIB)))
     assert finding.name == "machines"
+
+
+@pytest.mark.parametrize(("kept", "is_ok"), [(None, True), (GIB, True), (65536, False), (0, False)])
+def test_workers_that_give_freed_memory_back(kept: int | None, is_ok: bool) -> None:
+    found = bad(cluster(member(A, kept_bytes=kept)))
+    assert [finding.name for finding in found] == ([] if is_ok else ["allocator"])
+    assert is_ok or "MALLOC_TRIM_THRESHOLD_=1073741824" in found[0].advice
 
 
 @pytest.mark.parametrize(("days", "words"), [(-1.0, "has ended"), (1.0, "ends in 24 hours")])

@@ -26,14 +26,17 @@ from gramline.pipeline.cluster.facts import (
 
 @pytest.fixture(scope="module")
 def lame(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of a good worker and of one that has too little memory and no gramline."""
+    """A cluster of a worker with Dask's own allocator settings, and of one with too little memory and no gramline."""
     folder = tmp_path_factory.mktemp("lame")
     hollow = folder / "path" / "gramline"
     hollow.mkdir(parents=True)
     (hollow / "__init__.py").touch()  # hides the installed package
     with ExitStack() as stack:
         address = stack.enter_context(scheduler(folder))
-        for limit, settings in (("1GiB", {}), ("300MiB", {"PYTHONPATH": str(hollow.parent)})):
+        for limit, settings in (
+            ("1GiB", {"MALLOC_TRIM_THRESHOLD_": "65536"}),
+            ("300MiB", {"PYTHONPATH": str(hollow.parent)}),
+        ):
             options = (address, "--nthreads", "1", "--memory-limit", limit)
             stack.enter_context(process(folder, "worker", *options, settings=settings))
         yield address
@@ -76,7 +79,7 @@ def test_every_fault_is_told_with_what_to_do(lame: str, tmp_path: Path, capsys: 
     told = json.loads(out)
     wrong = {row["check"]: row["advice"] for row in told["checks"] if not row["ok"]}
     assert (code, told["ok"]) == (1, False)
-    assert set(wrong) - {"machines"} == {"package", "memory", "store"}
+    assert set(wrong) - {"machines"} == {"package", "memory", "allocator", "store"}
     assert wrong["package"].startswith("install gramline for worker tcp://127.0.0.1:")
     assert list(tmp_path.iterdir()) == []
 

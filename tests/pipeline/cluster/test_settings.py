@@ -107,7 +107,7 @@ def test_slurm_starts_with_as_many_jobs_as_are_always_there(tmp_path: Path, mini
             3,
             "scheduler",
             "insecure_plain_text",
-            "there is no 'insecure_plain_text'; known are host, port, idle_timeout",
+            "there is no 'insecure_plain_text'; known are host, port, idle_timeout, dashboard",
         ),
     ],
 )

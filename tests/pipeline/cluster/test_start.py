@@ -14,11 +14,13 @@ import psutil
 import pytest
 
 from gramline.pipeline.cluster import places
+from gramline.pipeline.cluster import settings as cluster_settings
 from gramline.pipeline.cluster.certificates import make_certificates
-from gramline.pipeline.cluster.settings import ClusterSettings, Local
-from gramline.pipeline.errors import ClusterError
+from gramline.pipeline.cluster.settings import ClusterSettings, Local, Ssh
+from gramline.pipeline.errors import ClusterError, InputError
 
 PATIENCE = 120.0
+SSH = Ssh("head", ("node1",))
 SETTINGS = """
 [local]
 [workers]
@@ -83,5 +85,25 @@ def test_a_scheduler_that_ends_by_itself_is_reported(monkeypatch: pytest.MonkeyP
         places.serve(
             ClusterSettings(Local()), wait=0.0, insecure_plain_text=False, address_file=str(address_file), report=report
         )
-    assert reported == [("tcp://127.0.0.1:1", 0, 1, "tcp://127.0.0.1:1\n")]
+    assert reported == [("tcp://127.0.0.1:1", 0, 1, "", "tcp://127.0.0.1:1\n")]
     assert not address_file.exists()
+
+
+def test_a_dashboard_is_told_only_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = SimpleNamespace(scheduler_info={"services": {"dashboard": 8787}})
+    for is_there, told in ((True, "http://127.0.0.1:8787/status"), (False, "")):
+        monkeypatch.setattr(places, "serves_dashboard", lambda _link, is_there=is_there: is_there)
+        assert places.dashboard_of(cluster) == told
+    assert places.dashboard_of(SimpleNamespace(scheduler_info={"services": {}})) == ""
+
+
+def test_a_dashboard_that_cannot_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_settings, "find_spec", lambda _name: None)
+    for place, said in (
+        (Local(), "needs the package bokeh"),
+        (SSH, "on head cannot be"),
+    ):
+        wanted = ClusterSettings(place).with_dashboard()
+        with pytest.raises(InputError, match=said):
+            wanted.refuse_missing_dashboard()
+    ClusterSettings(Local()).refuse_missing_dashboard()

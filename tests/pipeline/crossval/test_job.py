@@ -357,5 +357,8 @@ def test_a_dashboard_is_named_when_one_answers(tmp_path: Path) -> None:
     server.shutdown()
     server.server_close()
     assert Message(f"Dask dashboard: http://127.0.0.1:{server.server_port}/status") in events["status"]
-    problems = [ProblemsSolved(1)] * 3
-    assert events["nothing"] == [JobStarted(3, 0), TrainingStarted("zscore", 3), *problems]
+    first, second, *problems = events["nothing"]
+    assert (first, second) == (JobStarted(3, 0), TrainingStarted("zscore", 3))
+    solved = [one for one in problems if isinstance(one, ProblemsSolved)]
+    assert [one.title for one in solved] == [f"zscore, fold {fold}" for fold in range(3)]
+    assert all(one.seconds is not None and one.worker for one in solved)

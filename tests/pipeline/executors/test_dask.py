@@ -21,13 +21,15 @@ from typing import Any
 import dask
 import pytest
 from distributed import Client
-from scripted_tasks import Script, act, calls
+from scripted_tasks import Script, TitledScript, act, calls
 
 from gramline.pipeline.errors import ClusterError, InputError
+from gramline.pipeline.events import Event, TaskRetried, WorkerLost
 from gramline.pipeline.executors import connect as dask_connect
 from gramline.pipeline.executors.base import InlineExecutor
-from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.connect import TidyClient, connect
 from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.executors.worker_loss import ENDED
 
 
 @contextmanager
@@ -75,6 +77,34 @@ def test_threads_of_the_cluster_are_counted(dask_client: Any) -> None:
     assert DaskExecutor(dask_client).n_threads == 2
 
 
+def test_tasks_have_the_names_of_what_they_do(dask_client: Any, tmp_path: Path) -> None:
+    executor = DaskExecutor(dask_client)
+    outcomes = executor.run(act, [TitledScript(n, str(tmp_path / "journal"), seconds=0.2) for n in range(4)])
+    next(outcomes)
+    keys = dask_client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+    outcomes.close()
+    assert any(key.startswith("act-script 3-") for key in keys)
+    assert executor.n_sent == 4
+
+
+def test_a_task_that_is_tried_again_is_told_of(dask_client: Any, tmp_path: Path) -> None:
+    told: list[Event] = []
+    journal = str(tmp_path / "journal")
+    list(DaskExecutor(dask_client, listener=told.append).run(act, [TitledScript(7, journal, failures=2)]))
+    list(InlineExecutor(listener=told.append).run(act, [TitledScript(8, journal, failures=1)]))
+    assert told == [
+        TaskRetried("act-script 7", "RuntimeError: task 7 fails", 1),
+        TaskRetried("act-script 7", "RuntimeError: task 7 fails", 2),
+        TaskRetried("act-script 8", "RuntimeError: task 8 fails", 1),
+    ]
+
+
+def test_the_memory_of_workers_is_known(dask_client: Any) -> None:
+    known = DaskExecutor(dask_client).worker_memory()
+    assert [(one.limit_bytes, one.threads) for one in known] == [(2 << 30, 1)] * 2
+    assert all(one.worker.startswith("tcp://127.0.0.1:") for one in known)
+
+
 def test_the_scheduler_forgets_finished_tasks(dask_client: Any, tmp_path: Path) -> None:
     executor = DaskExecutor(dask_client)
     sizes = []
@@ -110,13 +140,16 @@ def test_a_task_that_kills_its_workers_fails_alone(tmp_path: Path) -> None:
 
 def test_a_killed_worker_costs_its_tasks_another_run(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
+    told: list[Event] = []
     with connect(workers=2, memory_limit="1GiB") as client:
-        outcomes = DaskExecutor(client).run(act, [Script(n, str(journal), seconds=0.02) for n in range(40)])
+        scripts = [Script(n, str(journal), seconds=0.02) for n in range(40)]
+        outcomes = DaskExecutor(client, listener=told.append).run(act, scripts)
         finished = {next(outcomes).task.number for _ in range(8)}
         os.kill(pids(client)[0], signal.SIGKILL)
         finished |= {outcome.task.number for outcome in outcomes if outcome.error is None}
     assert finished == set(range(40))
     assert len(calls(journal)) <= 40 + 8
+    assert [one.reason for one in told if isinstance(one, WorkerLost)] == [ENDED]
 
 
 def test_a_lost_scheduler_is_an_error_within_seconds(scheduler: tuple[str, Any]) -> None:
@@ -186,12 +219,11 @@ def test_a_port_that_is_no_scheduler_is_an_error_within_seconds(said: bytes) -> 
         held[0].close()
 
 
-def test_a_plain_scheduler_refuses_tls(scheduler: tuple[str, Any]) -> None:
-    with pytest.raises(ClusterError, match="certificates") as refused:
-        connect(scheduler[0].replace("tcp", "tls"), timeout=3)
+def test_a_client_that_cannot_start_is_closed(scheduler: tuple[str, Any]) -> None:
+    with pytest.raises(TypeError, match="ssl_context") as refused:
+        TidyClient(scheduler[0].replace("tcp", "tls"), timeout=3)
     # A client that is left to the collector can be closed while the next one starts, which then waits for ever.
-    assert refused.value.__cause__ is not None
-    frames = [frame for frame, _ in traceback.walk_tb(refused.value.__cause__.__traceback__)]
+    frames = [frame for frame, _ in traceback.walk_tb(refused.value.__traceback__)]
     left = [value for frame in frames for value in frame.f_locals.values() if isinstance(value, Client)]
     assert left
     assert all(client.status == "closed" for client in left)
@@ -225,6 +257,22 @@ def test_a_tls_scheduler_is_reached_with_certificates(certificates: Path) -> Non
         for wrong, said in ((address.replace("tcp", "tls"), "certificates"), (address, "protocol")):
             with pytest.raises(ClusterError, match=said):
                 connect(wrong, timeout=5)
+
+
+def test_a_closed_port_is_no_refusal_of_certificates(certificates: Path) -> None:
+    files = {"tls_ca": "ca.pem", "tls_cert": "own.pem", "tls_key": "own.key"}
+    start = time.monotonic()
+    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tls://127.0.0.1:1 .*refused"):
+        connect("tls://127.0.0.1:1", **{option: str(certificates / name) for option, name in files.items()})
+    assert time.monotonic() - start < 20
+
+
+def test_a_plain_scheduler_is_not_talked_to_with_tls(certificates: Path, scheduler: tuple[str, Any]) -> None:
+    files = {"tls_ca": "ca.pem", "tls_cert": "own.pem", "tls_key": "own.key"}
+    with pytest.raises(ClusterError, match="certificates"):
+        connect(
+            scheduler[0].replace("tcp", "tls"), **{option: str(certificates / name) for option, name in files.items()}
+        )
 
 
 def test_tls_needs_all_its_files(tmp_path: Path) -> None:

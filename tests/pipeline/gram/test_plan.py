@@ -7,12 +7,16 @@ import pytest
 
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import PlanError
+from gramline.pipeline.executors.base import InlineExecutor, WorkerMemory
 from gramline.pipeline.gram.plan import (
     SIZE_CLASSES,
     STORED_TILES,
     WORK_TILES,
     Plan,
+    ThreadLimit,
     plan_gram,
+    thread_limit,
+    tile_limit,
 )
 
 LENGTHS = [3, 2, 5, 4, 1]  # blocks of 5 rows: [3 2] [5] [4 1] -> 5, 5, 5; of 6: [3 2] [5] [4 1]
@@ -72,3 +76,32 @@ def test_time_counts_cells_and_threads() -> None:
     assert made.seconds(2.0, 3) == pytest.approx(2.0 * 150 / 3)
     assert made.new_bytes == made.stored_bytes == 6 * 200
     assert plan(GramLayout.symmetric(BlockLayout.of(LENGTHS, 5)), {(0, 1)}).new_bytes == 5 * 200
+
+
+class KnownWorkers(InlineExecutor):
+    """An executor that knows the memory of its workers."""
+
+    def __init__(self, *workers: WorkerMemory) -> None:
+        super().__init__()
+        self._workers = list(workers)
+
+    def worker_memory(self) -> list[WorkerMemory]:
+        return self._workers
+
+
+def test_the_smallest_worker_decides_and_is_named() -> None:
+    large, small = WorkerMemory("tls://a:1", 8 * 10**9, 1), WorkerMemory("tls://b:1", 4 * 10**9, 4)
+    limit = thread_limit(None, KnownWorkers(large, small))
+    assert limit is not None
+    assert limit.n_bytes == tile_limit(4 * 10**9, 4)
+    assert limit.whose == "a thread of the worker tls://b:1 (memory limit 4,000 MB, 4 threads)"
+    with pytest.raises(PlanError, match=r"a thread of the worker tls://b:1 .* may use"):
+        plan(GramLayout.symmetric(BlockLayout.of(LENGTHS, 5))).check_memory(10, limit.whose)
+
+
+def test_what_is_given_counts_where_it_is_less() -> None:
+    worker = WorkerMemory("tls://a:1", 8 * 10**9, 1)
+    assert thread_limit(1000, KnownWorkers(worker)) == ThreadLimit(1000)
+    assert thread_limit(10**12, KnownWorkers(worker)) == ThreadLimit.of(worker)
+    assert thread_limit(None, KnownWorkers()) is None
+    assert thread_limit(None, InlineExecutor()) is None
