@@ -191,7 +191,7 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
     """As many problems at a time as memory allows: usually all of them."""
 
     def round_done(number: int, mistakes: int) -> None:
-        running.progress(RoundDone(number, mistakes))
+        running.progress(RoundDone(number, mistakes, what=trained[0].round_measure))
 
     n_labels = max(1, len(gram.label_names or running.data.label_names))
     trained: list[Any] = [running.job.variants[problem.variant].make() for problem in problems]
