@@ -1,9 +1,12 @@
 from .gaussian_process.labeler import GaussianProcessLabeler as GaussianProcessLabeler
+from .margins.labeling import LabelingSVM as LabelingSVM
+from .margins.structured import StructuredSVM as StructuredSVM
 from .metrics import evaluate as evaluate
 from .operators.dense import DenseGram as DenseGram
 from .operators.observation import ObservationGram as ObservationGram
 from .perceptrons.hidden_markov import HiddenMarkovPerceptron as HiddenMarkovPerceptron
 from .perceptrons.labeling import LabelingPerceptron as LabelingPerceptron
 from .perceptrons.ranking import RankingPerceptron as RankingPerceptron
+from .random_fields.kernel_crf import KernelCRF as KernelCRF
 from .zscore.kernel_labeler import KernelZScoreLabeler as KernelZScoreLabeler
 from .zscore.labeler import ZScoreLabeler as ZScoreLabeler

@@ -15,6 +15,9 @@ from gramline.learners.estimator import Learner
 LEARNERS = {
     "labeling-perceptron": "gramline.learners.perceptrons.labeling:LabelingPerceptron",
     "hidden-markov-perceptron": "gramline.learners.perceptrons.hidden_markov:HiddenMarkovPerceptron",
+    "labeling-svm": "gramline.learners.margins.labeling:LabelingSVM",
+    "structured-svm": "gramline.learners.margins.structured:StructuredSVM",
+    "kernel-crf": "gramline.learners.random_fields.kernel_crf:KernelCRF",
     "zscore": "gramline.learners.zscore.labeler:ZScoreLabeler",
     "kernel-zscore": "gramline.learners.zscore.kernel_labeler:KernelZScoreLabeler",
     "gaussian-process": "gramline.learners.gaussian_process.labeler:GaussianProcessLabeler",

@@ -1,1 +1,1 @@
-"""Label chains: Viterbi, ties, and the moments of all label paths."""
+"""Labels of positions and chains: Viterbi, probabilities, ties, and the moments of all label paths."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from math import erfc, sqrt
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from gramline.kernels.packing import MISSING, Packed
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.constraints import allowed_steps
 from gramline.learners.chains.moments import path_moments
-from gramline.learners.chains.viterbi import path_scores, viterbi
+from gramline.learners.chains.viterbi import magnitude_probe, path_scores, viterbi
 from gramline.learners.errors import LabelError
 from gramline.learners.estimator import Learner, Unlabeled
 from gramline.learners.labels import Labels, decode_labels, label_lists
@@ -49,9 +50,13 @@ class ChainLabeler(Learner):
 
     def predict(self, evidence: Evidence) -> list[list[str]]:
         """The best label path of every structure; the lowest label wins a tie."""
-        scores, starts, sizes = self._scores(evidence)
+        return self.decoded(self._scores(evidence))
+
+    def decoded(self, scores: ChainScores) -> list[list[str]]:
+        """The best label path of every structure from the scores of its positions."""
+        emission, starts, sizes = scores
         allowed = allowed_steps(self.constraints, self.label_names_)
-        path, _ = viterbi(scores, self.transition_, starts, sizes, allowed)
+        path, _ = viterbi(emission, self.transition_, starts, sizes, allowed)
         return decode_labels(path, self.label_names_, np.diff(starts))
 
     def score_paths(self, evidence: Evidence, labels: Labels | None = None) -> Floats:
@@ -106,3 +111,27 @@ def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -
     """G(train, new)^T @ weights, for as many columns as weights has."""
     check_cross(cross, len(weights), names)
     return ChainScores(cross.matmul(weights, transpose=True), cross.layout.cols.structure_starts)
+
+
+def dual_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -> ChainScores:
+    """S = G(train, new)^T A of dual weights A, and the size of the numbers that were summed."""
+    sums, starts, _ = cross_scores(cross, _probed(weights), names)
+    return ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1))
+
+
+def predict_rows(
+    learners: Sequence[ChainLabeler], weights: Sequence[Floats], gram: GramOperator
+) -> list[list[list[str]]]:
+    """What every fitted learner predicts for all rows of a square Gram from its dual weights, by one product."""
+    columns = [_probed(own) for own in weights]
+    ends = np.cumsum([own.shape[1] for own in columns])  # problems may differ in their number of labels
+    every = np.split(gram.matmul(np.hstack(columns), transpose=True), ends[:-1], axis=1)
+    starts = gram.layout.cols.structure_starts
+    return [
+        learner.decoded(ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1)))
+        for learner, sums in zip(learners, every, strict=True)
+    ]
+
+
+def _probed(weights: Floats) -> Floats:
+    return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])

@@ -123,7 +123,7 @@ def viterbi(
 
 
 @jit
-def _decode_others(
+def decode_others(
     scores: Floats, transition: Floats, starts: Offsets, given: Codes, others: Codes, totals: Floats
 ) -> None:
     """Best of the paths that differ from `given` so far, per label; such a path leaves `given` at one position."""
@@ -175,7 +175,7 @@ def best_others(scores: Floats, transition: Floats, starts: Offsets, given: Code
     others = given.astype(np.int32)
     totals = np.full(len(starts) - 1, -np.inf)
     scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
-    _decode_others(scores, transition, starts, others.copy(), others, totals)
+    decode_others(scores, transition, starts, others.copy(), others, totals)
     return others, totals
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, qr, solve_triangular
@@ -92,6 +93,7 @@ class StoppingRule:
 
 STOPPING = StoppingRule()
 Solve = Generator[Matrix, Matrix, list[Solution]]  # yields V, is sent A V, returns the solutions
+Result = TypeVar("Result")
 
 
 def block_conjugate_gradient(
@@ -109,10 +111,10 @@ def block_conjugate_gradient(
 
 
 def solve_together(
-    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]], solves: Sequence[Solve]
-) -> list[list[Solution]]:
+    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]], solves: Sequence[Generator[Matrix, Matrix, Result]]
+) -> list[Result]:
     """Run several solves in step: `apply_all` multiplies the blocks of all that still run, keyed by their number."""
-    results: list[list[Solution]] = [[]] * len(solves)
+    results: dict[int, Result] = {}
     products: dict[int, Matrix | None] = dict.fromkeys(range(len(solves)))
     while products:
         blocks: dict[int, Matrix] = {}
@@ -123,7 +125,7 @@ def solve_together(
                 except StopIteration as finished:
                     results[number] = finished.value
         products = {**apply_all(blocks)} if blocks else {}
-    return results
+    return [results[number] for number in range(len(solves))]
 
 
 def block_cg_steps(

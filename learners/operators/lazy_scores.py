@@ -17,8 +17,8 @@ import numpy as np
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.operators.orders import Orders, Scores, SpreadsUpdates
-from gramline.learners.operators.packets import Packet, Rows, combined
+from gramline.learners.operators.orders import Orders, SpreadsUpdates
+from gramline.learners.operators.packets import Packet, Rows, Scores, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
 
 
@@ -62,28 +62,47 @@ class LazyScores:
             self._orders.deliver(rows, self._scores)
             self._orders.place(coming, self._packets)
         here, local = self._source.visit(rows)
-        chosen = range(len(self._scores)) if problems is None else problems
+        own = self._received(here, problems)
+        return Visit(here, local, self._source.square(here), list(own), list(own.values()))
+
+    def refresh(self, rows: Rows, problems: Sequence[int] | None = None) -> tuple[Indices, list[Scores]]:
+        """Bring some rows up to date without a visit, which would need the tile between them.
+
+        For each row asked for its column of the scores, shape (n,), and the scores of these problems; copies. What
+        the rows receive here they do not receive again, so a look at all rows between two passes costs no tile.
+        """
+        here, local = self._source.visit(rows)
+        own = self._received(here, problems)
+        self._keep(here, own, self._clock)
+        return local, list(own.values())
+
+    def leave(self, visit: Visit, changes: Sequence[Change | None]) -> None:
+        """Take the scores of a visit, and keep what it changed of each of its problems for all other rows."""
+        made = {problem: change for problem, change in zip(visit.problems, changes, strict=True) if change is not None}
+        self._clock += 1
+        if made:
+            self._packets += self._made(visit.rows, made)
+        self._keep(visit.rows, dict(zip(visit.problems, visit.scores, strict=True)), self._clock)
+
+    def _received(self, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
+        """The scores of some rows of the source by problem, with all that these have not received; copies."""
         own = {
             problem: Scores(
                 np.ascontiguousarray(self._scores[problem].sums[:, here]), self._scores[problem].magnitudes[here].copy()
             )
-            for problem in chosen
+            for problem in (range(len(self._scores)) if problems is None else problems)
         }
         with np.errstate(over="ignore", invalid="ignore"):  # refused at the end of a round, with the row
             for packets, target, values in self._source.pending(here, self._packets, self._source.seen(here)):
                 add_changes(combined(packets), own, target, values)
-        return Visit(here, local, self._source.square(here), chosen, list(own.values()))
+        return own
 
-    def leave(self, visit: Visit, changes: Sequence[Change | None]) -> None:
-        """Take the scores of a visit, and keep what it changed of each of its problems for all other rows."""
-        for problem, scores in zip(visit.problems, visit.scores, strict=True):
-            self._scores[problem].sums[:, visit.rows] = scores.sums
-            self._scores[problem].magnitudes[visit.rows] = scores.magnitudes
-        self._clock += 1
-        self._source.mark(visit.rows, self._clock)
-        made = {problem: change for problem, change in zip(visit.problems, changes, strict=True) if change is not None}
-        if made:
-            self._packets += self._made(visit.rows, made)
+    def _keep(self, here: Rows, own: dict[int, Scores], stamp: int) -> None:
+        """Take scores that hold all changes until `stamp`; changes that everybody has received are dropped."""
+        for problem, scores in own.items():
+            self._scores[problem].sums[:, here] = scores.sums
+            self._scores[problem].magnitudes[here] = scores.magnitudes
+        self._source.mark(here, stamp)
         oldest = self._source.oldest()
         self._packets = [packet for packet in self._packets if packet.stamp > oldest]
 

@@ -13,18 +13,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from gramline.learners.arrays import Indices, Matrix
-from gramline.learners.operators.packets import Packet, Rows
+from gramline.learners.arrays import Indices
+from gramline.learners.operators.packets import Packet, Rows, Scores
 from gramline.learners.operators.row_sources import RowSource
 
 AHEAD = 4  # visits between the first order and the visit
-
-
-class Scores(NamedTuple):
-    """What one problem knows of some rows."""
-
-    sums: Matrix  # (G W)^T, shape (n_columns, n_rows)
-    magnitudes: Matrix  # |G| times the sizes of all changes: what a rounding error is part of, shape (n_rows,)
 
 
 class Order(NamedTuple):

@@ -1,10 +1,10 @@
-"""What visits of a dual learner changed, until all other rows have received it."""
+"""What rows know of each problem, and what visits of a dual learner changed, until all other rows have received it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, Matrix, Tile
 
 Rows: TypeAlias = "slice | Indices"
+
+
+class Scores(NamedTuple):
+    """What one problem knows of some rows."""
+
+    sums: Matrix  # (G W)^T, shape (n_columns, n_rows)
+    magnitudes: Matrix  # |G| times the sizes of all changes: what a rounding error is part of, shape (n_rows,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from gramline.kernels.parameters import Boolean, Whole
 from gramline.kernels.value_kinds import NumberOrName
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.labeler import ChainLabeler, ChainScores, Evidence, cross_scores
-from gramline.learners.chains.viterbi import Decoder, magnitude_probe
+from gramline.learners.chains.labeler import ChainLabeler, ChainScores, Evidence, dual_scores
+from gramline.learners.chains.viterbi import Decoder
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Unlabeled
 from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
@@ -230,10 +230,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         self.require_fitted()
         self._check_form(evidence)
         if self.dual:
-            weights = self.scale_ * self.dual_
-            columns = np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
-            sums, starts, _ = cross_scores(evidence, columns, self.label_names_)
-            return ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1))
+            return dual_scores(evidence, self.scale_ * self.dual_, self.label_names_)
         packed = packed_sequences(evidence)
         scores, sizes = emission_scores(known_features(packed, self.feature_names_), self.emission_)
         return ChainScores(scores, packed.starts, sizes)

@@ -11,20 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
-import numpy as np
-
 from gramline.kernels.parameters import Boolean, Whole
-from gramline.learners.arrays import Counts, Mask, Matrix
-from gramline.learners.chains.constraints import Constraints, allowed_steps
-from gramline.learners.chains.viterbi import TIE, magnitude_probe, viterbi
-from gramline.learners.kinds import RoundProgress, SharedPassLearner
-from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.arrays import Counts, Matrix
+from gramline.learners.chains.constraints import Constraints
+from gramline.learners.chains.positions import PositionLabeler, predict_rows
+from gramline.learners.kinds import RoundProgress
+from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.lazy_scores import LazyScores
-from gramline.learners.operators.operator import GramOperator, check_cross, check_square
+from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.perceptrons.labeling_training import RoundState, run_round
 
 
-class LabelingPerceptron(SharedPassLearner):
+class LabelingPerceptron(PositionLabeler):
     """S[t, b] = P(b|t) * sum_s G(s, t) (W ky)[s, b],  W = A o P;  predict the lowest argmax over b.
 
     A mistake at t adds 1 to A[t, right] and takes 1 from A[t, guess]; the very next position sees it.
@@ -109,10 +107,7 @@ class LabelingPerceptron(SharedPassLearner):
         Learners with the same labels differ only in when they stop, so they share their rounds.
         """
         _train(learners, gram, label_sets, progress)
-        columns = [learner._columns(gram) for learner in learners]
-        ends = np.cumsum([own.shape[1] for own in columns])  # problems may differ in their number of labels
-        sums = np.split(gram.matmul(np.hstack(columns), transpose=True), ends[:-1], axis=1)
-        return [learner._decided(gram, own) for learner, own in zip(learners, sums, strict=True)]
+        return predict_rows(learners, gram)
 
     def pass_columns(self, n_labels: int) -> int:
         return n_labels + 1  # scores, and their magnitude
@@ -137,57 +132,11 @@ class LabelingPerceptron(SharedPassLearner):
         self.label_kernel_ = gram.label_kernel
         self.uniform_prior_ = gram.row_prior is None
 
-    def decision_scores(self, cross: GramOperator) -> Matrix:
-        """S of every new position, shape (n_columns, n_labels), from the Gram between training rows and new columns."""
-        prior = self._column_prior(cross)
-        return np.asarray(cross.matmul(self._weights(cross), transpose=True) * prior)
-
-    def predict(self, cross: GramOperator) -> list[list[str]]:
-        """Labels of every new structure."""
-        self._column_prior(cross)
-        return self._decided(cross, cross.matmul(self._columns(cross), transpose=True))
-
-    def _columns(self, cross: GramOperator) -> Matrix:
-        """What prediction multiplies by: the weights, and how large the numbers are that will be summed."""
-        weights = self._weights(cross)
-        return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
-
-    def _decided(self, cross: GramOperator, sums: Matrix) -> list[list[str]]:
-        """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""
-        prior = self._column_prior(cross)
-        scores = sums[:, :-1] * prior
-        if allowed := allowed_steps(self.constraints, self.label_names_):
-            sizes = np.abs(sums).max(axis=1)
-            codes, _ = viterbi(scores, np.zeros_like(allowed.step), cross.layout.cols.structure_starts, sizes, allowed)
-            return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
-        best = scores.argmax(axis=1)[:, None]
-        magnitude = np.maximum(np.abs(sums[:, -1]), np.abs(sums[:, :-1]).max(axis=1))[:, None]
-        tolerance = TIE * magnitude * np.maximum(prior, np.take_along_axis(prior, best, axis=1))
-        codes = (scores >= np.take_along_axis(scores, best, axis=1) - tolerance).argmax(axis=1)
-        return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
-
-    def support(self) -> Mask:
-        self.require_fitted()
-        return np.asarray(self._dual().any(axis=1), np.bool_)
-
     def _dual(self) -> Counts | Matrix:
         return self.average_alpha_ if self.average else self.alpha_
 
-    def _weights(self, cross: GramOperator) -> Matrix:
-        """(A o P) ky, shape (n_rows, n_labels)."""
-        n_labels = len(self.label_names_)
-        prior = np.full((1, n_labels), 1.0 / n_labels) if cross.row_prior is None else cross.row_prior
-        weights: Matrix = self._dual() * prior
-        return weights if self.label_kernel_ is None else weights @ self.label_kernel_
-
-    def _column_prior(self, cross: GramOperator) -> Matrix:
-        """P of the new positions, shape (n_columns, n_labels), after checking that `cross` fits the training."""
-        self.require_fitted()
-        n_rows, n_labels = self.alpha_.shape
-        check_cross(cross, n_rows, self.label_names_, uniform_prior=self.uniform_prior_)
-        if cross.col_prior is None:
-            return np.full((cross.shape[1], n_labels), 1.0 / n_labels)
-        return cross.col_prior
+    def _uniform_probability(self) -> float:
+        return 1.0 / len(self.label_names_)
 
 
 @dataclass(eq=False)

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gramline.kernels._jit import jit
-from gramline.learners.arrays import Counts, Floats, Indices, Tile, WideCodes
+from gramline.learners.arrays import Counts, Floats, Indices, Tile
+from gramline.learners.chains.positions import Given
 from gramline.learners.chains.viterbi import TIE
-
-
-class Given(NamedTuple):
-    """What the rows of a problem know beforehand."""
-
-    gold: WideCodes  # negative where missing, shape (n,)
-    prior: Floats  # shape (n, n_labels); (n, 0) when uniform
-    label_kernel: Floats  # shape (n_labels, n_labels); (0, 0) for the identity
 
 
 class Weights(NamedTuple):

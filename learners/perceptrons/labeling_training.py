@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gramline.learners.arrays import Counts, Matrix, WideCodes
+from gramline.learners.chains.positions import Given
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.lazy_scores import Change, LazyScores, Visit
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.operators.orders import AHEAD, Scores
-from gramline.learners.perceptrons.labeling_loops import Given, Mistakes, Weights, visit_block
+from gramline.learners.operators.orders import AHEAD
+from gramline.learners.operators.packets import Scores
+from gramline.learners.perceptrons.labeling_loops import Mistakes, Weights, visit_block
 
 
 @dataclass
@@ -30,14 +32,8 @@ class RoundState:
 
     @classmethod
     def start(cls, gram: GramOperator, gold: WideCodes, n_labels: int) -> RoundState:
-        n_rows = gram.shape[0]
-        given = Given(
-            gold=gold,
-            prior=np.zeros((n_rows, 0)) if gram.row_prior is None else np.ascontiguousarray(gram.row_prior),
-            label_kernel=np.zeros((0, 0)) if gram.label_kernel is None else np.ascontiguousarray(gram.label_kernel),
-        )
-        alpha, lag = np.zeros((2, n_rows, n_labels), np.int64)
-        return cls(given, alpha, lag)
+        alpha, lag = np.zeros((2, gram.shape[0], n_labels), np.int64)
+        return cls(Given.of(gram, gold), alpha, lag)
 
     @property
     def n_labels(self) -> int:
@@ -54,10 +50,9 @@ class RoundState:
 
     def visit_block(self, positions: slice, visit: Visit, scores: Scores) -> tuple[Change | None, int]:
         """The sequential pass over the positions of a block: what it changed, and the mistakes."""
-        gold, prior, label_kernel = self.given
         n_rows = len(visit.tile)
         mistakes = Mistakes(np.zeros((n_rows, self.n_labels)), np.zeros(n_rows))
-        given = Given(gold[positions], prior[positions], label_kernel)
+        given = self.given.part(positions)
         weights = Weights(*scores, self.alpha[positions], self.lag[positions])
         self.visit, n_wrong = visit_block(visit.tile, visit.local, given, weights, mistakes, self.visit)
         rows = np.flatnonzero(mistakes.sizes)

@@ -190,7 +190,7 @@ def _in_one_pass(running: Running, gram: StoredGram, problems: Sequence[Problem]
     """As many problems at a time as memory allows: usually all of them."""
 
     def round_done(number: int, mistakes: int) -> None:
-        running.progress(RoundDone(number, mistakes))
+        running.progress(RoundDone(number, mistakes, what=trained[0].round_measure))
 
     if gram.shape[0] >= SPREAD_ROWS:
         gram.executor = running.executor()  # its workers bring scores up to date and multiply

@@ -55,10 +55,8 @@ def fit_on_gram(
             fit_one(one, gram, masked[fold], folds.held_out[fold]) for one, fold in zip(ready, fold_of, strict=True)
         ]
     everything = type(ready[0]).fit_many(ready, gram, [masked[fold] for fold in fold_of], progress=progress)
-    return [
-        HeldOut([rows[k] for k in folds.held_out[fold]], None, learner.traces())
-        for learner, rows, fold in zip(ready, everything, fold_of, strict=True)
-    ]
+    held = [folds.held_out[fold] for fold in fold_of]
+    return [_of_all_rows(learner, gram, rows, own) for learner, rows, own in zip(ready, everything, held, strict=True)]
 
 
 def fit_one(learner: Any, gram: GramOperator, masked: Labels, held: Held) -> HeldOut:
@@ -123,6 +121,15 @@ def _held_out(learner: Any, evidence: Any) -> HeldOut:
     """All that a trained learner says of new structures."""
     predicted = learner.predict(evidence)
     return HeldOut(predicted, _confidence(learner, evidence, predicted), learner.traces(), learner.notes())
+
+
+def _of_all_rows(learner: Any, gram: GramOperator, rows: Sequence[list[str]], held: Held) -> HeldOut:
+    """The held-out part of what a learner predicted for all structures."""
+    predicted = [rows[k] for k in held]
+    confidence = None
+    if isinstance(learner, HasProbabilities):
+        confidence = _confidence(learner, columns_of(gram, held), predicted)
+    return HeldOut(predicted, confidence, learner.traces(), learner.notes())
 
 
 def _confidence(learner: Any, evidence: Any, predicted: list[list[str]]) -> list[list[float]] | None:

@@ -18,8 +18,8 @@ import numpy as np
 from gramline.learners.arrays import Indices
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.lazy_scores import add_changes
-from gramline.learners.operators.orders import Order, Receive, Scores
-from gramline.learners.operators.packets import Packet, Rows, combined
+from gramline.learners.operators.orders import Order, Receive
+from gramline.learners.operators.packets import Packet, Rows, Scores, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
 from gramline.pipeline.executors.base import Outcome, StartsTasks
 from gramline.pipeline.gram.block_cache import Cache, packed_bytes

@@ -70,7 +70,7 @@ def _curve(
     trace: str, unit: str, lines: Mapping[str, Sequence[float]], best: str, sentences: Sequence[Sentence]
 ) -> Curve:
     if not unit:
-        words = {"bound": ("sweep", "variational bound")}.get(trace, ("step", trace))
+        words = {"bound": ("sweep", "variational bound"), "gap": ("pass", "duality gap")}.get(trace, ("step", trace))
         return Curve(*words, f"On the training part of every fold, per {words[0]}, mean over the folds.", lines)
     level = None
     if best in lines:

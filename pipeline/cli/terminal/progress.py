@@ -158,7 +158,7 @@ class Reporter:
                     self._begin(n_rounds)
                 self._step(f"round {number} of at most {n_rounds}: {value:,.6g} {event.what}", number)
             case RoundDone(number=number, mistakes=mistakes):
-                self._step(f"round {number}: {mistakes:,} mistakes in all problems together")
+                self._step(f"round {number}: {mistakes:,} {event.what} in all problems together")
             case ProblemsSolved(n_problems=n_new):
                 n_problems, n_solved = self._job.n_problems, self._job.n_solved + n_new
                 self._job = JobStarted(n_problems, n_solved)

@@ -124,3 +124,56 @@ def test_a_linear_kernel_multiplies_by_its_features(normalized: bool) -> None:
             W = np.linspace(-1, 1, 2 * whole.shape[1]).reshape(-1, 2)
             np.testing.assert_allclose(gram.matmul(W, transpose=transpose), whole @ W, rtol=1e-10, atol=1e-10)
         assert gram.values_computed == 0
+
+
+@pytest.mark.parametrize("which", ["dense", "computed", "part"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_look_between_passes_sees_everything(kernel: str, which: str) -> None:
+    gram = operators(KERNELS[kernel], 16)[which]
+    whole, draw = KERNELS[kernel].gram(CORPUS), np.random.default_rng(1)
+    layout, weights = gram.layout.rows, np.zeros((len(whole), 2))
+    scores = LazyScores(gram, [2])
+    for _ in range(3):
+        for block in range(layout.n_blocks):
+            positions = layout.rows(block)
+            visit = scores.enter(positions)
+            ((sums, _),) = visit.scores
+            np.testing.assert_allclose(sums[:, visit.local].T, (whole @ weights)[positions], atol=1e-9)
+            change = np.zeros((len(visit.tile), 2))
+            steps = draw.normal(size=(1, 2))
+            weights[positions][:1] += steps
+            change[visit.local[0]] = steps
+            sums += change.T @ visit.tile
+            row = visit.local[:1]
+            scores.leave(visit, [Change(row, change[row], np.ones(1))])
+        for block in range(layout.n_blocks):
+            positions = layout.rows(block)
+            local, ((sums, _),) = scores.refresh(positions)
+            np.testing.assert_allclose(sums[:, local].T, (whole @ weights)[positions], atol=1e-9)
+
+
+class CountingGram(DenseGram):
+    """Counts the tiles that are read."""
+
+    n_reads = 0
+
+    def tile(self, i: int, j: int) -> Any:
+        self.n_reads += 1
+        return super().tile(i, j)
+
+
+def test_a_look_between_passes_costs_no_tile() -> None:
+    """What rows receive in a look they do not receive again: n tiles on the diagonal and n (n - 1) others a pass."""
+    counts = []
+    for looks in (False, True):
+        gram = CountingGram(np.eye(12), [1] * 12, block_rows=3)
+        scores = LazyScores(gram, [1])
+        for _ in range(5):
+            for block in range(4):
+                visit = scores.enter(gram.layout.rows.rows(block))
+                scores.leave(visit, [Change(np.array([0]), np.ones((1, 1)), np.ones(1))])
+            for block in range(4 if looks else 0):
+                scores.refresh(gram.layout.rows.rows(block))
+        counts.append(gram.n_reads)
+    assert counts[1] == 5 * 4 * 4
+    assert counts[0] == counts[1] - 6, "the last changes are never read without a look"

@@ -1,0 +1,116 @@
+"""What all learners share that label every position by itself, from a labeling kernel with priors and a label kernel.
+
+S[t, b] = P(b|t) * sum_s G(s, t) (W ky)[s, b],  W = A o P (math 2). Under `constraints` the best of the allowed paths is
+predicted, otherwise the lowest label among those that tie with the best.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from gramline.learners.arrays import Counts, Floats, Mask, Matrix, WideCodes
+from gramline.learners.chains.constraints import allowed_steps
+from gramline.learners.chains.viterbi import TIE, magnitude_probe, viterbi
+from gramline.learners.kinds import SharedPassLearner
+from gramline.learners.labels import decode_labels
+from gramline.learners.operators.operator import GramOperator, check_cross
+
+
+class Given(NamedTuple):
+    """What the rows of a problem know beforehand, for compiled loops."""
+
+    gold: WideCodes  # negative where missing, shape (n,)
+    prior: Floats  # shape (n, n_labels); (n, 0) when uniform
+    label_kernel: Floats  # shape (n_labels, n_labels); (0, 0) for the identity
+
+    @classmethod
+    def of(cls, gram: GramOperator, gold: WideCodes) -> Self:
+        prior, label_kernel = gram.row_prior, gram.label_kernel
+        return cls(
+            gold,
+            np.zeros((gram.shape[0], 0)) if prior is None else np.ascontiguousarray(prior),
+            np.zeros((0, 0)) if label_kernel is None else np.ascontiguousarray(label_kernel),
+        )
+
+    def part(self, positions: slice) -> Given:
+        """The same of some rows."""
+        return Given(self.gold[positions], self.prior[positions], self.label_kernel)
+
+
+class PositionLabeler(SharedPassLearner):
+    """Predicts from dual weights A of the training rows, shape (n_rows, n_labels)."""
+
+    constraints: str  # which paths may be predicted
+
+    label_names_: tuple[str, ...]
+    label_kernel_: Matrix | None  # ky, None for the identity
+    uniform_prior_: bool
+
+    @abstractmethod
+    def _dual(self) -> Counts | Matrix:
+        """A, the weights that predict."""
+
+    @abstractmethod
+    def _uniform_probability(self) -> float:
+        """P(b|t) where the prior is uniform: 1 / n_labels, or 1 for learners that leave a common factor out."""
+
+    def decision_scores(self, cross: GramOperator) -> Matrix:
+        """S of every new position, shape (n_columns, n_labels), from the Gram between training rows and new columns."""
+        prior = self._column_prior(cross)
+        return np.asarray(cross.matmul(self._weights(cross), transpose=True) * prior)
+
+    def predict(self, cross: GramOperator) -> list[list[str]]:
+        """Labels of every new structure."""
+        self._column_prior(cross)
+        return self._decided(cross, cross.matmul(self._columns(cross), transpose=True))
+
+    def support(self) -> Mask:
+        self.require_fitted()
+        return np.asarray(self._dual().any(axis=1), np.bool_)
+
+    def _columns(self, cross: GramOperator) -> Matrix:
+        """What prediction multiplies by: the weights, and how large the numbers are that will be summed."""
+        weights = self._weights(cross)
+        return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
+
+    def _decided(self, cross: GramOperator, sums: Matrix) -> list[list[str]]:
+        """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""
+        prior = self._column_prior(cross)
+        scores = sums[:, :-1] * prior
+        if allowed := allowed_steps(self.constraints, self.label_names_):
+            sizes = np.abs(sums).max(axis=1)
+            codes, _ = viterbi(scores, np.zeros_like(allowed.step), cross.layout.cols.structure_starts, sizes, allowed)
+            return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
+        best = scores.argmax(axis=1)[:, None]
+        magnitude = np.maximum(np.abs(sums[:, -1]), np.abs(sums[:, :-1]).max(axis=1))[:, None]
+        tolerance = TIE * magnitude * np.maximum(prior, np.take_along_axis(prior, best, axis=1))
+        codes = (scores >= np.take_along_axis(scores, best, axis=1) - tolerance).argmax(axis=1)
+        return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
+
+    def _weights(self, cross: GramOperator) -> Matrix:
+        """(A o P) ky, shape (n_rows, n_labels)."""
+        n_labels = len(self.label_names_)
+        prior = np.full((1, n_labels), self._uniform_probability()) if cross.row_prior is None else cross.row_prior
+        weights: Matrix = self._dual() * prior
+        return weights if self.label_kernel_ is None else weights @ self.label_kernel_
+
+    def _column_prior(self, cross: GramOperator) -> Matrix:
+        """P of the new positions, shape (n_columns, n_labels), after checking that `cross` fits the training."""
+        self.require_fitted()
+        n_rows, n_labels = self._dual().shape
+        check_cross(cross, n_rows, self.label_names_, uniform_prior=self.uniform_prior_)
+        if cross.col_prior is None:
+            return np.full((cross.shape[1], n_labels), self._uniform_probability())
+        return cross.col_prior
+
+
+def predict_rows(learners: Sequence[PositionLabeler], gram: GramOperator) -> list[list[list[str]]]:
+    """What every fitted learner predicts for all rows of a square Gram, from one product."""
+    columns = [learner._columns(gram) for learner in learners]
+    ends = np.cumsum([own.shape[1] for own in columns])  # problems may differ in their number of labels
+    sums = np.split(gram.matmul(np.hstack(columns), transpose=True), ends[:-1], axis=1)
+    return [learner._decided(gram, own) for learner, own in zip(learners, sums, strict=True)]

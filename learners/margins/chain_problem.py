@@ -1,0 +1,161 @@
+"""Label chains with their dual weights: what the structured support vector machine carries from visit to visit.
+
+A missing label ends a chain: the labeled positions before and after it are chains of their own, so the problem stays
+convex (math 9.3 a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gramline.learners.arrays import Codes, Floats, Indices
+from gramline.learners.chains.viterbi import Decoder, follows
+from gramline.learners.errors import LearnerError
+from gramline.learners.margins.atom_loops import Atoms, Margin
+from gramline.learners.margins.passes import Bounds, Stopping, Terms
+from gramline.learners.margins.structured_loops import (
+    Chains,
+    Dual,
+    Measured,
+    Transitions,
+    chain_terms,
+    visit_chains,
+)
+from gramline.learners.operators.definiteness import not_semidefinite
+from gramline.learners.operators.layout import BlockLayout
+from gramline.learners.operators.lazy_scores import Change, Visit
+from gramline.learners.operators.packets import Scores
+
+SLOTS = 16  # label paths of a chain that are kept apart
+
+
+def labeled_runs(codes: Codes, starts: Indices) -> tuple[Indices, Indices]:
+    """First positions, and those after the last, of the runs of labeled positions; each lies in one structure."""
+    is_labeled = codes >= 0
+    begins = is_labeled.copy()
+    begins[1:] &= ~(is_labeled[:-1] & follows(starts)[1:])
+    firsts = np.flatnonzero(begins)
+    run_of = np.cumsum(begins)[is_labeled] - 1
+    return firsts, firsts + np.bincount(run_of, minlength=len(firsts))
+
+
+@dataclass(eq=False)
+class ChainProblem:
+    """See `MarginProblem`."""
+
+    layout: BlockLayout
+    chains: Chains  # of all rows
+    atoms: Atoms
+    alpha: Floats  # C (Y - mu), shape (n_rows, n_labels)
+    lag: Floats  # shape (n_rows, n_labels)
+    transitions: Transitions
+    measured: Measured
+    decoder: Decoder
+    margin: Margin
+    stopping: Stopping
+    trace: list[Bounds] = field(default_factory=list)
+    n_visits: int = 0
+
+    @classmethod
+    def start(
+        cls, layout: BlockLayout, codes: Codes, n_labels: int, margin: Margin, stopping: Stopping
+    ) -> ChainProblem:
+        """All weight on the right paths, hence w = 0."""
+        firsts, lasts = labeled_runs(codes, layout.structure_starts)
+        n_rows, n_chains = len(codes), len(firsts)
+        paths, weights = np.zeros((n_rows, SLOTS), np.int32), np.zeros((n_chains, SLOTS))
+        paths[:, 0], weights[:, 0] = codes, 1.0
+        mean, steps = np.zeros((n_rows, n_labels)), np.zeros((n_chains, n_labels, n_labels))
+        atoms = Atoms(paths, weights, np.ones(n_chains, np.int64), mean, steps, *np.zeros((2, n_chains)))
+        alpha, lag = np.zeros((2, n_rows, n_labels))
+        longest = int((lasts - firsts).max())
+        return cls(
+            layout,
+            Chains(codes, firsts, lasts),
+            atoms,
+            alpha,
+            lag,
+            Transitions(*np.zeros((2, n_labels, n_labels))),
+            Measured(*np.zeros((2, n_chains))),
+            Decoder.of(longest, longest, n_labels),
+            margin,
+            stopping,
+        )
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.alpha.shape[1])
+
+    def visit(self, block: int, visit: Visit, scores: Scores) -> Change | None:
+        positions, own = self.layout.rows(block), self._own(block)
+        change, sizes = np.zeros((len(visit.tile), self.n_labels)), np.zeros(len(visit.tile))
+        dual = Dual(*scores, self.alpha[positions], self.lag[positions], change, sizes)
+        bad = visit_chains(
+            visit.tile,
+            visit.local,
+            self._chains(block),
+            self._atoms(block),
+            dual,
+            self.transitions,
+            self.margin,
+            self.decoder,
+            self.n_visits,
+        )
+        if bad >= 0:
+            raise self._refused(own.start + bad)
+        self.n_visits += own.stop - own.start
+        rows = np.flatnonzero(sizes)
+        return Change(rows, change[rows], sizes[rows]) if len(rows) else None
+
+    def measure(self, block: int, local: Indices, scores: Scores) -> Terms:
+        own, structures = self._own(block), self.layout.structures(block)
+        measured = Measured(*(array[own] for array in self.measured))
+        hinge, n_inside = chain_terms(
+            local,
+            self._chains(block),
+            self._atoms(block),
+            scores.sums,
+            self.alpha[self.layout.rows(block)],
+            self.transitions.weights,
+            self.margin.is_hamming,
+            self.decoder,
+            measured,
+        )
+        norms = np.zeros(structures.stop - structures.start)
+        starts = self.layout.structure_starts
+        owners = np.searchsorted(starts, self.chains.firsts[own], side="right") - 1
+        np.add.at(norms, owners - structures.start, measured.norms)
+        return Terms(hinge, n_inside, norms)
+
+    def bounds(self, hinge: float, norm: float) -> Bounds:
+        """P = |w|^2 / 2 + C sum of hinges,  D = C sum of expected losses - |w|^2 / 2."""
+        length = norm + float((self.transitions.weights**2).sum()) / self.margin.rho
+        loss = float(self.measured.losses.sum())
+        return Bounds(length / 2.0 + self.margin.C * hinge, self.margin.C * loss - length / 2.0)
+
+    def average(self) -> tuple[Floats, Floats]:
+        """(alpha, T) as the mean of those after visit k with weight 2 k / (K (K + 1)), k = 1..K."""
+        total = float(self.n_visits) * (self.n_visits + 1)
+        return self.alpha - self.lag / total, self.transitions.weights - self.transitions.lag / total
+
+    def _own(self, block: int) -> slice:
+        """Chains of a block."""
+        positions = self.layout.rows(block)
+        first, last = np.searchsorted(self.chains.firsts, [positions.start, positions.stop])
+        return slice(int(first), int(last))
+
+    def _chains(self, block: int) -> Chains:
+        positions, own = self.layout.rows(block), self._own(block)
+        gold, firsts, lasts = self.chains
+        return Chains(gold[positions], firsts[own] - positions.start, lasts[own] - positions.start)
+
+    def _atoms(self, block: int) -> Atoms:
+        positions, own = self.layout.rows(block), self._own(block)
+        paths, weights, n_used, mean, steps, shares, losses = self.atoms
+        return Atoms(paths[positions], weights[own], n_used[own], mean[positions], steps[own], shares[own], losses[own])
+
+    def _refused(self, chain: int) -> LearnerError:
+        said = "two label paths of a structure have a negative squared distance"
+        return not_semidefinite(said, int(self.chains.firsts[chain]), self.layout)

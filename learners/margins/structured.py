@@ -1,0 +1,165 @@
+"""The structured support vector machine of label chains, trained block by block from any Gram operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+
+from gramline.kernels.parameters import Boolean, Positive, Whole
+from gramline.learners.arrays import Floats
+from gramline.learners.chains.constraints import Constraints
+from gramline.learners.chains.labeler import ChainLabeler, ChainScores, dual_scores, predict_rows
+from gramline.learners.estimator import Unlabeled
+from gramline.learners.kinds import RoundProgress, SharedPassLearner
+from gramline.learners.labels import Labels, encode_labels
+from gramline.learners.margins.atom_loops import Margin
+from gramline.learners.margins.chain_problem import ChainProblem
+from gramline.learners.margins.passes import Stopping, convergence_notes, train
+from gramline.learners.operators.operator import GramOperator, check_square
+
+
+class StructuredSVM(ChainLabeler, SharedPassLearner):
+    """min |w|^2 / 2 + C sum_i ( max_y [Delta_i(y) + F_i(y)] - F_i(y_i) ),  |w|^2 = <A, G A> + |T|^2 / rho.
+
+    F(y) = sum_t S[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t] with S = G A; Delta counts wrong positions ("hamming") or wrong
+    paths ("zero-one"). The dual is a distribution over label paths for every chain; weight moves from the lowest to the
+    highest of them, one chain after another, the same for every block size. A missing label ends a chain: the labeled
+    positions around it are chains of their own. Priors and label kernel of the Gram play no part.
+
+    Attributes
+    ----------
+    dual_ : A = C (Y - mu), shape (n_rows, n_labels), 0 where there is no label
+    transition_ : T, [previous][current], shape (n_labels, n_labels)
+    objective_ : what is minimised, at the last weights
+    gap_ : how far above its minimum that is at most
+    gap_trace_ : the same after every pass
+    label_names_ : the names of the labels
+
+    Examples
+    --------
+    >>> from gramline.kernels import SequenceLabeling
+    >>> from gramline.learners import DenseGram, StructuredSVM
+    >>> from gramline.pipeline import Corpus
+    >>> train = Corpus.from_sequences([["the", "cat"], ["a", "cat", "sat"]], [["D", "N"], ["D", "N", "V"]])
+    >>> new = Corpus.from_sequences([["the", "cat", "sat"]])
+    >>> kernel = SequenceLabeling(c=0.5)
+    >>> learner = StructuredSVM(C=10.0).fit(DenseGram.of(kernel, train), train.labels)
+    >>> learner.predict(DenseGram.of(kernel, train, new))
+    [['D', 'N', 'V']]
+    >>> learner.gap_ <= 0.01 * learner.objective_
+    True
+    """
+
+    name: ClassVar[str] = "structured-svm"
+    summary: ClassVar[str] = "support vector machine of label chains, from any Gram matrix between positions"
+    is_lazy: ClassVar[bool] = True
+    round_measure: ClassVar[str] = "structures inside the margin"
+    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+
+    unlabeled: Unlabeled = "drop"  # no parameter: a missing label ends a chain, whoever asks
+
+    dual_: Floats
+    objective_: float
+    gap_: float
+    gap_trace_: list[float]
+
+    def __init__(
+        self,
+        C: Annotated[Positive, "weight of a chain inside the margin"] = 1.0,
+        loss: Annotated[
+            Literal["hamming", "zero-one"],
+            'margin that a wrong path must keep: `"hamming"` the positions at which it is wrong, `"zero-one"` 1',
+        ] = "hamming",
+        passes: Annotated[Whole, "over the training structures, at most"] = 200,
+        tolerance: Annotated[Positive, "part of the objective that the duality gap has come down to at the end"] = 0.01,
+        transition_weight: Annotated[Positive, "rho, weight of a step between labels beside the Gram matrix"] = 1.0,
+        average: Annotated[
+            Boolean, "predict with the mean of the weights after each visit, later ones counting more"
+        ] = False,
+        constraints: Constraints = "none",
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.passes = passes
+        self.tolerance = tolerance
+        self.transition_weight = transition_weight
+        self.average = average
+        self.constraints = constraints
+
+    def fit(self, gram: GramOperator, labels: Labels, *, progress: RoundProgress | None = None) -> Self:
+        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none.
+
+        `progress` is called after every pass with its number, from 1, and the chains inside the margin.
+        """
+        _train([self], gram, [labels], progress)
+        return self
+
+    @classmethod
+    def fit_many(
+        cls,
+        learners: Sequence[StructuredSVM],
+        gram: GramOperator,
+        label_sets: Sequence[Labels],
+        *,
+        progress: RoundProgress | None = None,
+    ) -> list[list[list[str]]]:
+        """Fit every learner on its own labels; see `SharedPassLearner.fit_many`."""
+        _train(learners, gram, label_sets, progress)
+        return predict_rows(learners, [learner.dual_ for learner in learners], gram)
+
+    def pass_columns(self, n_labels: int) -> int:
+        return n_labels + 1  # scores, and their magnitude
+
+    @property
+    def round_limit(self) -> int:
+        return self.passes
+
+    def traces(self) -> dict[str, list[float]]:
+        return {"gap": [float(gap) for gap in self.gap_trace_]}
+
+    def notes(self) -> list[str]:
+        return convergence_notes(self.gap_, self.objective_, self._stopping(), len(self.gap_trace_))
+
+    def _scores(self, evidence: GramOperator) -> ChainScores:
+        self.require_fitted()
+        return dual_scores(evidence, self.dual_, self.label_names_)
+
+    def _stopping(self) -> Stopping:
+        return Stopping(float(self.tolerance), int(self.passes))
+
+    def _margin(self) -> Margin:
+        return Margin(float(self.C), float(self.transition_weight), self.loss == "hamming")
+
+    def _take(self, names: tuple[str, ...], problem: ChainProblem) -> None:
+        """Become the learner that was trained."""
+        last = problem.alpha, problem.transitions.weights
+        self.dual_, self.transition_ = problem.average() if self.average else last
+        self.objective_, self.gap_ = problem.trace[-1].primal, problem.trace[-1].gap
+        self.gap_trace_ = [bounds.gap for bounds in problem.trace]
+        self.label_names_ = names
+
+
+def _train(
+    learners: Sequence[StructuredSVM],
+    gram: GramOperator,
+    label_sets: Sequence[Labels],
+    progress: RoundProgress | None,
+) -> None:
+    """Passes over the tiles until every learner has converged."""
+    problems: list[ChainProblem] = []
+    names: list[tuple[str, ...]] = []
+    for learner, labels in zip(learners, label_sets, strict=True):
+        learner.check_parameters()
+        check_square(gram)
+        codes, own_names = encode_labels(gram, labels)
+        problems.append(
+            ChainProblem.start(
+                gram.layout.rows, codes.astype(np.int32), len(own_names), learner._margin(), learner._stopping()
+            )
+        )
+        names.append(own_names)
+    train(gram, problems, progress)
+    for learner, own_names, problem in zip(learners, names, problems, strict=True):
+        learner._take(own_names, problem)

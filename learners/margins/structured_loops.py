@@ -1,0 +1,198 @@
+"""Compiled visits of the structured support vector machine: decode with the loss and move weight, chain by chain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gramline.kernels._jit import jit
+from gramline.learners.arrays import Codes, Floats, Indices, Tile
+from gramline.learners.chains.viterbi import Decoder, decode_chain, decode_others
+from gramline.learners.margins.atom_loops import (
+    TIE,
+    Atoms,
+    Chain,
+    Margin,
+    Moved,
+    add_path,
+    atom_values,
+    move_weight,
+    path_loss,
+    path_score,
+    weight_of,
+)
+
+INSIDE = 1e-9  # hinges below this are rounding
+NOTHING = 1e-15  # part of C: weight that came and went
+
+
+class Chains(NamedTuple):
+    """Runs of labeled positions, all counted in their block."""
+
+    gold: Codes  # label of each position, shape (n_positions,)
+    firsts: Indices  # shape (n_chains,)
+    lasts: Indices  # shape (n_chains,)
+
+
+class Dual(NamedTuple):
+    """What a visit updates in place; positions whose rows of the Gram are equal may share a row."""
+
+    sums: Floats  # S^T, shape (n_labels, n_rows)
+    magnitudes: Floats  # shape (n_rows,)
+    alpha: Floats  # shape (n_positions, n_labels)
+    lag: Floats  # sum of k (k - 1) times the change of visit k, shape (n_positions, n_labels)
+    change: Floats  # of this visit, shape (n_rows, n_labels)
+    sizes: Floats  # how large these are, shape (n_rows,)
+
+
+class Transitions(NamedTuple):
+    """T and its lag, shape (n_labels, n_labels) each, [previous][current]."""
+
+    weights: Floats
+    lag: Floats
+
+
+class Measured(NamedTuple):
+    """What the chains of a block add to the dual objective, shape (n_chains,) each."""
+
+    norms: Floats  # <alpha, S>
+    losses: Floats  # expected loss
+
+
+@jit
+def worst_path(
+    scores: Floats, transition: Floats, gold: Codes, is_hamming: bool, tie: float, decoder: Decoder
+) -> float:
+    """The path of highest v = Delta + F, written to `decoder.path`, and its v."""
+    n = len(gold)
+    path = decoder.path[:n]
+    if is_hamming:
+        augmented = scores + 1.0
+        for t in range(n):
+            augmented[t, gold[t]] -= 1.0
+        decode_chain(augmented, transition, tie, 0, n, decoder)
+    else:
+        best = np.full(1, -np.inf)
+        path[:] = gold
+        decode_others(scores, transition, np.array([0, n]), gold, path, best)
+        if 1.0 + best[0] <= path_score(scores, transition, gold) + tie:
+            path[:] = gold
+    return path_loss(path, gold, is_hamming) + path_score(scores, transition, path)
+
+
+@jit
+def find_violation(
+    scores: Floats, transition: Floats, chain: Chain, is_hamming: bool, atoms: Atoms, decoder: Decoder
+) -> bool:
+    """Whether the path of highest v is above the mean v of a chain; it is then among the chain's paths."""
+    tie = TIE * (1.0 + np.abs(scores).max())
+    worst = worst_path(scores, transition, chain.gold, is_hamming, tie, decoder)
+    values, mean = atom_values(scores, transition, chain, is_hamming, atoms), 0.0
+    for slot in range(len(values)):
+        mean += weight_of(slot, chain, atoms) * values[slot]
+    if worst - mean <= TIE * (1.0 + abs(worst)):
+        return False
+    add_path(decoder.path[: len(scores)], chain, is_hamming, atoms)
+    return True
+
+
+@jit
+def chain_scores(sums: Floats, rows: Indices) -> Floats:
+    """S of the positions of a chain, shape (n, n_labels)."""
+    scores = np.empty((len(rows), len(sums)))
+    for t in range(len(rows)):
+        for b in range(len(sums)):
+            scores[t, b] = sums[b, rows[t]]
+    return scores
+
+
+@jit
+def push(tile: Tile, rows: Indices, first: int, moved: Floats, late: float, least: float, dual: Dual) -> None:
+    """Let all rows of the block see what a chain changed of its weights."""
+    sums, magnitudes, alpha, lag, change, sizes = dual
+    n_labels, n_rows = sums.shape
+    for t in range(len(rows)):
+        column, largest = tile[rows[t]], 0.0
+        for b in range(n_labels):
+            step = moved[t, b]
+            if abs(step) <= least:
+                continue
+            largest = max(largest, abs(step))
+            alpha[first + t, b] += step
+            lag[first + t, b] += late * step
+            change[rows[t], b] += step
+            line = sums[b]
+            for other in range(n_rows):
+                line[other] += column[other] * step
+        if largest > 0.0:
+            sizes[rows[t]] += largest
+            for other in range(n_rows):
+                magnitudes[other] += abs(column[other]) * largest
+
+
+@jit
+def visit_chains(
+    tile: Tile,
+    row_of: Indices,
+    chains: Chains,
+    atoms: Atoms,
+    dual: Dual,
+    transitions: Transitions,
+    margin: Margin,
+    decoder: Decoder,
+    visits: int,
+) -> int:
+    """One visit of every chain of a block, after `visits` visits; all arrays but those of T are the block's.
+
+    Returns the first chain at which the tile turned out to be no kernel's, else -1.
+    """
+    for number in range(len(chains.firsts)):
+        visits += 1
+        first, last = chains.firsts[number], chains.lasts[number]
+        chain, rows = Chain(number, first, chains.gold[first:last]), row_of[first:last]
+        scores = chain_scores(dual.sums, rows)
+        if not find_violation(scores, transitions.weights, chain, margin.is_hamming, atoms, decoder):
+            continue
+        square = np.empty((len(rows), len(rows)))
+        for s in range(len(rows)):
+            for t in range(len(rows)):
+                square[s, t] = tile[rows[s], rows[t]]
+        moved = Moved(np.zeros_like(scores), np.zeros_like(transitions.weights))
+        if not move_weight(square, scores, transitions.weights, chain, margin, atoms, moved):
+            return number
+        late = float(visits) * float(visits - 1)
+        transitions.lag[:] += late * moved.edges
+        push(tile, rows, first, moved.nodes, late, NOTHING * margin.C, dual)
+    return -1
+
+
+@jit
+def chain_terms(
+    row_of: Indices,
+    chains: Chains,
+    atoms: Atoms,
+    sums: Floats,
+    alpha: Floats,
+    transition: Floats,
+    is_hamming: bool,
+    decoder: Decoder,
+    measured: Measured,
+) -> tuple[float, int]:
+    """The sum of the hinges of the chains of a block, and how many are above 0; the rest goes into `measured`."""
+    norms, losses = measured
+    total, n_inside = 0.0, 0
+    for number in range(len(chains.firsts)):
+        first, last = chains.firsts[number], chains.lasts[number]
+        gold = chains.gold[first:last]
+        scores = chain_scores(sums, row_of[first:last])
+        hinge = worst_path(scores, transition, gold, is_hamming, 0.0, decoder) - path_score(scores, transition, gold)
+        total += hinge
+        if hinge > INSIDE:
+            n_inside += 1
+        norms[number] = (alpha[first:last] * scores).sum()
+        losses[number] = atoms.shares[number] * atoms.losses[number]
+        for slot in range(atoms.n_used[number]):
+            path = atoms.paths[first:last, slot].copy()
+            losses[number] += atoms.weights[number, slot] * path_loss(path, gold, is_hamming)
+    return total, n_inside

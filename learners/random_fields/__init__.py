@@ -1,0 +1,1 @@
+"""Conditional random fields over a Gram matrix: label chains with probabilities."""
