@@ -18,6 +18,7 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.definiteness import not_semidefinite, require_semidefinite
 from gramline.learners.operators.lazy_scores import Change, LazyScores, Visit
 from gramline.learners.operators.operator import GramOperator
+from gramline.learners.operators.orders import AHEAD
 from gramline.learners.operators.packets import Scores
 
 ROUNDING = 1e-7  # of what was summed: a negative gap or length beyond this has another cause
@@ -108,7 +109,7 @@ def _is_done(problem: MarginProblem) -> bool:
 def _run_pass(gram: GramOperator, scores: LazyScores, problems: dict[int, MarginProblem], *, is_first: bool) -> None:
     layout = gram.layout.rows
     for block in range(layout.n_blocks):
-        visit = scores.enter(layout.rows(block), list(problems))
+        visit = scores.enter(layout.rows(block), list(problems), layout.rows_after(block, AHEAD))
         if is_first:
             require_semidefinite(visit.tile, visit.local, layout.rows(block), layout)
         changes = [
@@ -123,7 +124,7 @@ def _measure(gram: GramOperator, scores: LazyScores, problems: dict[int, MarginP
     layout = gram.layout.rows
     terms: list[list[Terms]] = [[] for _ in problems]
     for block in range(layout.n_blocks):
-        local, every = scores.refresh(layout.rows(block), list(problems))
+        local, every = scores.refresh(layout.rows(block), list(problems), layout.rows_after(block, AHEAD))
         for found, problem, own in zip(terms, problems.values(), every, strict=True):
             found.append(problem.measure(block, local, own))
     for found, problem in zip(terms, problems.values(), strict=True):

@@ -83,7 +83,7 @@ class BlockLayout:
         """Rows of a block, without padding."""
         return slice(int(self.block_starts[block]), int(self.block_starts[block + 1]))
 
-    def rows_after(self, block: int, n: int, *, is_last: bool) -> list[slice]:
+    def rows_after(self, block: int, n: int, *, is_last: bool = False) -> list[slice]:
         """Rows of the next `n` blocks of a learner that visits all in turn; none of another round in its last one."""
         coming = range(block + 1, block + 1 + min(n, self.n_blocks - 1))
         return [self.rows(k % self.n_blocks) for k in coming if k < self.n_blocks or not is_last]

@@ -58,21 +58,18 @@ class LazyScores:
 
         `coming` are the rows of the next visits, in order, where the learner knows them.
         """
-        if self._orders is not None:
-            self._orders.deliver(rows, self._scores)
-            self._orders.place(coming, self._packets)
-        here, local = self._source.visit(rows)
-        own = self._received(here, problems)
+        here, local, own = self._brought(rows, problems, coming)
         return Visit(here, local, self._source.square(here), list(own), list(own.values()))
 
-    def refresh(self, rows: Rows, problems: Sequence[int] | None = None) -> tuple[Indices, list[Scores]]:
+    def refresh(
+        self, rows: Rows, problems: Sequence[int] | None = None, coming: Sequence[Rows] = ()
+    ) -> tuple[Indices, list[Scores]]:
         """Bring some rows up to date without a visit, which would need the tile between them.
 
         For each row asked for its column of the scores, shape (n,), and the scores of these problems; copies. What
         the rows receive here they do not receive again, so a look at all rows between two passes costs no tile.
         """
-        here, local = self._source.visit(rows)
-        own = self._received(here, problems)
+        here, local, own = self._brought(rows, problems, coming)
         self._keep(here, own, self._clock)
         return local, list(own.values())
 
@@ -83,6 +80,16 @@ class LazyScores:
         if made:
             self._packets += self._made(visit.rows, made)
         self._keep(visit.rows, dict(zip(visit.problems, visit.scores, strict=True)), self._clock)
+
+    def _brought(
+        self, rows: Rows, problems: Sequence[int] | None, coming: Sequence[Rows]
+    ) -> tuple[Rows, Indices, dict[int, Scores]]:
+        """Rows of the source, for each row asked for its column, and scores with all changes, ordered ones first."""
+        if self._orders is not None:
+            self._orders.deliver(rows, self._scores)
+            self._orders.place(coming, self._packets)
+        here, local = self._source.visit(rows)
+        return here, local, self._received(here, problems)
 
     def _received(self, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
         """The scores of some rows of the source by problem, with all that these have not received; copies."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gramline.kernels import Identity, Polynomial, PositionKernel, SequenceLabeling
+from gramline.learners import LabelingSVM, StructuredSVM
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
@@ -34,6 +35,7 @@ LEARNERS: list[Any] = [
     LabelingPerceptron(rounds=9, average=False),
     HiddenMarkovPerceptron(rounds=4, dual=True),
 ]
+MARGINS: list[Any] = [LabelingSVM(passes=4), StructuredSVM(passes=4)]
 
 
 class LateExecutor(InlineExecutor):
@@ -81,6 +83,19 @@ def test_weights_are_those_of_one_process(
     assert all(map(np.array_equal, weights(spread), weights(alone)))
     assert spread.mistakes_ == alone.mistakes_
     assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("learner", MARGINS, ids=repr)
+def test_margins_are_those_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: Any) -> None:
+    """Sums are added up in another order: the same weights up to rounding."""
+    kernel = KERNELS["sequences"]
+    alone = learner.fresh().fit(DenseGram.of(kernel, described(kernel)), CORPUS.labels)
+    executor = LateExecutor()
+    spread = learner.fresh().fit(spread_gram(tmp_path / "g.zarr", kernel, "none", executor, monkeypatch), CORPUS.labels)
+    assert executor.n_tasks > 0
+    for one, other in zip(weights(spread), weights(alone), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * np.abs(other).max())
+    assert spread.gap_trace_ == pytest.approx(alone.gap_trace_, rel=1e-6)
 
 
 def test_many_problems_share_what_they_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
