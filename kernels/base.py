@@ -52,14 +52,28 @@ def is_same(rows: Packed, cols: Packed) -> bool:
 
 @jit
 def mirror(tile: Tile) -> None:
-    """Copy the upper triangle of a square tile onto its lower one, block by block to stay in the cache."""
+    """Copy the upper triangle of a square tile onto its lower one.
+
+    Block by block, each by way of a memory of its own: columns of a tile are so far apart that they push each other out
+    of the cache.
+    """
     n = tile.shape[0]
     block = 32
+    upper = np.empty((block, block), tile.dtype)
     for i in range(0, n, block):
-        for j in range(0, i + 1, block):
-            for r in range(i, min(i + block, n)):
-                for s in range(j, min(j + block, r)):
-                    tile[r, s] = tile[s, r]
+        n_rows = min(block, n - i)
+        for j in range(0, i, block):
+            for s in range(block):
+                source = tile[j + s, i : i + n_rows]
+                for r in range(n_rows):
+                    upper[s, r] = source[r]
+            for r in range(n_rows):
+                target = tile[i + r, j : j + block]
+                for s in range(block):
+                    target[s] = upper[s, r]
+        for r in range(i, i + n_rows):
+            for s in range(i, r):
+                tile[r, s] = tile[s, r]
 
 
 def check_kernel(kernel: object) -> None:

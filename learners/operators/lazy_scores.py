@@ -147,8 +147,10 @@ def add_changes(packet: Packet, scores: Mapping[int, Scores], target: Rows, valu
     `target` counts in the rows of the visit. A problem that has come to its end takes no part.
     """
     wide = np.ascontiguousarray(values, np.float64)
-    sums = packet.steps @ wide
-    magnitudes = packet.sizes @ np.abs(wide)
+    if wide.min(initial=0.0) >= 0.0:  # as most kernels are: one product for both
+        sums, magnitudes = np.split(np.concatenate([packet.steps, packet.sizes]) @ wide, [len(packet.steps)])
+    else:
+        sums, magnitudes = packet.steps @ wide, packet.sizes @ np.abs(wide)
     end = 0
     for number, (problem, columns) in enumerate(packet.touched.items()):
         if (own := scores.get(problem)) is not None:
