@@ -39,6 +39,7 @@ NANNY_BYTES = 256 << 20  # of a job's memory, beside its workers: their supervis
 REPLACED_AFTER = "60s"  # a job that is gone comes back only as a new one
 LOOK_EVERY = 2.0  # seconds between two looks whether the scheduler still answers
 TRAVELS = ("distributed", "logging")  # parts of Dask's configuration that other machines need
+FIRST_PAGE = 15.0  # seconds for the first page of a dashboard, on a busy machine
 
 
 Report = Callable[[str, int, int, str], None]  # address, workers that are there and that were asked for, dashboard
@@ -235,7 +236,7 @@ def dashboard_of(cluster: Any) -> str:
     """Where its dashboard is; empty where nobody serves one."""
     port = cluster.scheduler_info.get("services", {}).get("dashboard")
     link = f"http://127.0.0.1:{port}/status"
-    return link if port and serves_dashboard(link) else ""
+    return link if port and serves_dashboard(link, FIRST_PAGE) else ""
 
 
 def n_wanted(settings: ClusterSettings) -> int:

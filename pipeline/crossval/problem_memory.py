@@ -15,6 +15,7 @@ from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.models.training import chosen_rank, low_rank_bytes, vector_bytes
 
 DENSE_COPIES = 4  # n x n matrices in float64 that a learner without `fit_many` holds at its worst
+STREAMED_TILES = 3  # in memory while columns of the low rank are read
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def problem_bytes(learner: Learner, size: ProblemSize) -> int:
         return DENSE_COPIES * 8 * size.n_rows**2
     # Factors of the training are gone before the held-out columns are read.
     training = low_rank_bytes(size.n_rows, rank, size.n_labels)
-    return max(training, size.held_bytes) + vector_bytes(size.n_rows, size.n_labels)
+    streamed = STREAMED_TILES * size.store.tiles.tile_bytes
+    return max(training, size.held_bytes) + streamed + vector_bytes(size.n_rows, size.n_labels)
 
 
 def tiled_problem_bytes(size: ProblemSize) -> int:

@@ -92,7 +92,7 @@ def test_a_scheduler_that_ends_by_itself_is_reported(monkeypatch: pytest.MonkeyP
 def test_a_dashboard_is_told_only_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = SimpleNamespace(scheduler_info={"services": {"dashboard": 8787}})
     for is_there, told in ((True, "http://127.0.0.1:8787/status"), (False, "")):
-        monkeypatch.setattr(places, "serves_dashboard", lambda _link, is_there=is_there: is_there)
+        monkeypatch.setattr(places, "serves_dashboard", lambda _link, _patience, is_there=is_there: is_there)
         assert places.dashboard_of(cluster) == told
     assert places.dashboard_of(SimpleNamespace(scheduler_info={"services": {}})) == ""
 
