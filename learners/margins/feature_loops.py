@@ -9,7 +9,7 @@ import numpy as np
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.viterbi import Decoder
-from gramline.learners.margins.atom_loops import Atoms, Chain, Margin, Moved, move_weight
+from gramline.learners.margins.atom_loops import Atoms, Chain, Margin, Moved, add_scaled, move_weight
 from gramline.learners.margins.structured_loops import Chains, Transitions, find_violation
 from gramline.learners.token_features import SparseRows
 
@@ -28,7 +28,8 @@ def feature_scores(features: SparseRows, first: int, last: int, weights: Floats)
     scores = np.zeros((last - first, weights.shape[1]))
     for t in range(last - first):
         for entry in range(starts[first + t], starts[first + t + 1]):
-            scores[t] += values[entry] * weights[columns[entry]]
+            for b in range(weights.shape[1]):
+                scores[t, b] += values[entry] * weights[columns[entry], b]
     return scores
 
 
@@ -75,9 +76,10 @@ def visit_features(
         moved = Moved(np.zeros_like(scores), np.zeros_like(transitions.weights))
         move_weight(square, scores, transitions.weights, chain, margin, atoms, moved)
         late = float(visits) * float(visits - 1)
-        transitions.lag[:] += late * moved.edges
+        add_scaled(transitions.lag, late, moved.edges)
         for t in range(last - first):
             for entry in range(starts[first + t], starts[first + t + 1]):
-                step = values[entry] * moved.nodes[t]
-                weights[columns[entry]] += step
-                lag[columns[entry]] += late * step
+                for b in range(weights.shape[1]):
+                    step = values[entry] * moved.nodes[t, b]
+                    weights[columns[entry], b] += step
+                    lag[columns[entry], b] += late * step
