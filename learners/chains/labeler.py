@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramline.kernels.packing import MISSING, Packed
+from gramline.kernels.packing import MISSING, Packable, Packed
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.constraints import allowed_steps
 from gramline.learners.chains.moments import path_moments
 from gramline.learners.chains.viterbi import magnitude_probe, path_scores, viterbi
-from gramline.learners.errors import LabelError
+from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.estimator import Learner, Unlabeled
 from gramline.learners.labels import Labels, decode_labels, label_lists
 from gramline.learners.operators.operator import GramOperator, check_cross, is_operator
-from gramline.learners.token_features import label_names, packed_sequences
+from gramline.learners.token_features import emission_scores, known_features, label_names, packed_sequences
 
 Evidence = Any  # Packable | Packed | GramOperator: what a fitted labeler reads
 
@@ -135,3 +135,28 @@ def predict_rows(
 
 def _probed(weights: Floats) -> Floats:
     return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
+
+
+def feature_scores(corpus: Packable | Packed, emission: Floats, names: Sequence[str]) -> ChainScores:
+    """S = F E^T of weights per feature, E of shape (n_labels, n_features) with columns of these names."""
+    packed = packed_sequences(corpus)
+    scores, sizes = emission_scores(known_features(packed, names), emission)
+    return ChainScores(scores, packed.starts, sizes)
+
+
+def check_form(evidence: Evidence, what: str, *, dual: bool) -> None:
+    """A learner that has both forms, `what`, reads a Gram matrix in the dual one and a corpus in the primal one."""
+    if is_operator(evidence) != dual:
+        wanted, given = ("a Gram matrix", "a corpus") if dual else ("a corpus", "a Gram matrix")
+        form, other = ("dual", "false") if dual else ("primal", "true")
+        raise LearnerError(
+            f"the {form} {what} reads {wanted}, but was given {given}", advice=f"set dual to {other} for {given}"
+        )
+
+
+def check_labels_of_form(labels: Labels | None, *, dual: bool) -> None:
+    """A Gram matrix comes with labels, a corpus carries its own."""
+    if dual and labels is None:
+        raise LearnerError("the dual form learns from a Gram and labels; call fit(gram, labels)")
+    if not dual and labels is not None:
+        raise LearnerError("a corpus carries its labels; call fit(corpus)")

@@ -15,7 +15,7 @@ from gramline.learners.arrays import Codes, Floats, Indices
 
 TIE = 1e-10  # a full step makes two values equal, so ties are the rule: rounding must not choose among them
 MOST_PAIRS = 10  # steps of a chain in one visit
-INDEFINITE = -1e-6  # curvature, beside the size of the tile, that rounding cannot explain
+INDEFINITE = -1e-6  # curvature, beside that of the diagonal, that rounding cannot explain
 
 
 class Atoms(NamedTuple):
@@ -54,6 +54,45 @@ class Moved(NamedTuple):
 
 
 @jit
+def add_scaled(total: Floats, factor: float, more: Floats) -> None:
+    """total += factor * more, for two axes. A loop: array expressions take seconds to compile."""
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += factor * more[i, j]
+
+
+@jit
+def inner(left: Floats, right: Floats) -> float:
+    """Sum of the products of two tables."""
+    total = 0.0
+    for i in range(left.shape[0]):
+        for j in range(left.shape[1]):
+            total += left[i, j] * right[i, j]
+    return total
+
+
+@jit
+def multiply(square: Floats, nodes: Floats) -> Floats:
+    """square @ nodes, most of whose rows are 0."""
+    product = np.zeros_like(nodes)
+    for s in range(len(nodes)):
+        for b in range(nodes.shape[1]):
+            if nodes[s, b] != 0.0:
+                for t in range(len(nodes)):
+                    product[t, b] += square[t, s] * nodes[s, b]
+    return product
+
+
+@jit
+def path_of(slot: int, chain: Chain, paths: Codes) -> Codes:
+    """The path of a slot, shape (n,); a copy."""
+    path = np.empty(len(chain.gold), np.int32)
+    for t in range(len(path)):
+        path[t] = paths[chain.first + t, slot]
+    return path
+
+
+@jit
 def path_loss(path: Codes, gold: Codes, is_hamming: bool) -> float:
     """Delta of a path."""
     n_wrong = 0.0
@@ -79,10 +118,9 @@ def add_path(path: Codes, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
     """Put a path among those of a chain with weight 0; where all slots are full, the lightest gives way."""
     number, first, _ = chain
     n, n_slots = len(path), atoms.paths.shape[1]
-    own = atoms.paths[first : first + n]
     for slot in range(atoms.n_used[number]):
         n_equal = 0
-        while n_equal < n and own[n_equal, slot] == path[n_equal]:
+        while n_equal < n and atoms.paths[first + n_equal, slot] == path[n_equal]:
             n_equal += 1
         if n_equal == n:
             return
@@ -95,7 +133,8 @@ def add_path(path: Codes, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
             if atoms.weights[number, slot] < atoms.weights[number, place]:
                 place = slot
         fold(place, chain, is_hamming, atoms)
-    own[:, place] = path
+    for t in range(n):
+        atoms.paths[first + t, place] = path[t]
     atoms.weights[number, place] = 0.0
 
 
@@ -106,14 +145,13 @@ def fold(slot: int, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
     weight = atoms.weights[number, slot]
     if weight <= 0.0:
         return
-    n = len(gold)
-    path = atoms.paths[first : first + n, slot].copy()
+    path = path_of(slot, chain, atoms.paths)
     share = atoms.shares[number] + weight
     kept, gained = atoms.shares[number] / share, weight / share
-    mean, steps = atoms.mean[first : first + n], atoms.steps[number]
-    mean *= kept
-    steps *= kept
-    for t in range(n):
+    mean, steps = atoms.mean[first : first + len(gold)], atoms.steps[number]
+    add_scaled(mean, kept - 1.0, mean)
+    add_scaled(steps, kept - 1.0, steps)
+    for t in range(len(gold)):
         mean[t, path[t]] += gained
         if t > 0:
             steps[path[t - 1], path[t]] += gained
@@ -128,11 +166,11 @@ def atom_values(scores: Floats, transition: Floats, chain: Chain, is_hamming: bo
     n, n_used = len(gold), atoms.n_used[number]
     values = np.empty(n_used + 1)
     for slot in range(n_used):
-        path = atoms.paths[first : first + n, slot].copy()
+        path = path_of(slot, chain, atoms.paths)
         values[slot] = path_loss(path, gold, is_hamming) + path_score(scores, transition, path)
     values[n_used] = atoms.losses[number]
     if atoms.shares[number] > 0.0:
-        values[n_used] += (atoms.mean[first : first + n] * scores).sum() + (atoms.steps[number] * transition).sum()
+        values[n_used] += inner(atoms.mean[first : first + n], scores) + inner(atoms.steps[number], transition)
     return values
 
 
@@ -150,8 +188,8 @@ def add_atom(factor: float, slot: int, chain: Chain, atoms: Atoms, total: Moved)
     number, first, gold = chain
     nodes, edges = total
     if slot == atoms.n_used[number]:
-        nodes += factor * atoms.mean[first : first + len(gold)]
-        edges += factor * atoms.steps[number]
+        add_scaled(nodes, factor, atoms.mean[first : first + len(gold)])
+        add_scaled(edges, factor, atoms.steps[number])
         return
     for t in range(len(gold)):
         label = atoms.paths[first + t, slot]
@@ -169,11 +207,15 @@ def move_weight(
     `square` is G between the rows of the chain. False where it cannot be that of a kernel.
     """
     C, rho, is_hamming = margin
-    n_used = atoms.n_used[chain.number]
+    n_used, size = atoms.n_used[chain.number], 0.0
+    for t in range(len(square)):
+        size += abs(square[t, t])
     for _ in range(MOST_PAIRS):
         values = atom_values(scores, transition, chain, is_hamming, atoms)
-        top, bottom = values[:n_used].max(), np.inf
+        top, bottom = -np.inf, np.inf
         for slot in range(n_used + 1):
+            if slot < n_used:
+                top = max(top, values[slot])
             if weight_of(slot, chain, atoms) > 0.0:
                 bottom = min(bottom, values[slot])
         tie = TIE * (1.0 + abs(top))
@@ -187,11 +229,10 @@ def move_weight(
         step_of = Moved(np.zeros_like(scores), np.zeros_like(transition))
         add_atom(C, low, chain, atoms, step_of)
         add_atom(-C, high, chain, atoms, step_of)
-        nodes, edges = step_of
-        edges *= rho
-        reached = square @ nodes
-        bend = (nodes * reached).sum() + (edges * edges).sum() / rho
-        if bend < INDEFINITE * C * C * np.abs(square).sum():
+        nodes, edges = step_of  # the change of T is rho times `edges`
+        reached = multiply(square, nodes)
+        bend = inner(nodes, reached) + rho * inner(edges, edges)
+        if bend < INDEFINITE * C * C * size:
             return False
         weight, rise = weight_of(low, chain, atoms), C * (values[high] - values[low])
         step = weight if bend * weight <= rise else rise / bend
@@ -200,9 +241,8 @@ def move_weight(
         else:
             atoms.weights[chain.number, low] = weight - step
         atoms.weights[chain.number, high] += step
-        scores += step * reached
-        transition += step * edges
-        total_nodes, total_edges = moved
-        total_nodes += step * nodes
-        total_edges += step * edges
+        add_scaled(scores, step, reached)
+        add_scaled(transition, step * rho, edges)
+        add_scaled(moved.nodes, step, nodes)
+        add_scaled(moved.edges, step * rho, edges)
     return True

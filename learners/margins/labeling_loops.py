@@ -41,7 +41,9 @@ def separable_step(curvature: Floats, linear: Floats, right: int, C: float, best
     A label without curvature (prior 0) takes what the others leave once tau has come down to its c.
     """
     n_labels = len(linear)
-    flat = FLAT * curvature.max()
+    flat = 0.0
+    for label in range(n_labels):
+        flat = max(flat, FLAT * curvature[label])
     breakpoints = np.empty(n_labels)
     floor, taker = -np.inf, -1
     for label in range(n_labels):
@@ -51,7 +53,13 @@ def separable_step(curvature: Floats, linear: Floats, right: int, C: float, best
                 floor, taker = linear[label], label
         else:
             breakpoints[label] = linear[label] + (curvature[label] * C if label == right else 0.0)
-    order = np.argsort(-breakpoints)
+    order = np.empty(n_labels, np.int64)  # breakpoints downwards
+    for label in range(n_labels):
+        place = label
+        while place > 0 and breakpoints[order[place - 1]] < breakpoints[label]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = label
     tau, inverse, weighted, capped = floor, 0.0, 0.0, C
     for place in range(n_labels):
         label = order[place]
@@ -159,7 +167,8 @@ def visit_block(tile: Tile, row_of: Indices, given: Given, weights: Weights, ste
             furthest = max(furthest, abs(best[b] - before[b]))
         if furthest <= SAME * C:
             continue
-        before[:] = best
+        for b in range(n_labels):
+            before[b] = best[b]
         largest = 0.0
         column = tile[own]
         for b in range(n_labels):

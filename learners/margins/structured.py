@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from gramline.kernels.packing import Packable, Packed
 from gramline.kernels.parameters import Boolean, Positive, Whole
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.labeler import ChainLabeler, ChainScores, dual_scores, predict_rows
+from gramline.learners.chains.labeler import (
+    ChainLabeler,
+    ChainScores,
+    Evidence,
+    check_form,
+    check_labels_of_form,
+    dual_scores,
+    feature_scores,
+    predict_rows,
+)
 from gramline.learners.estimator import Unlabeled
-from gramline.learners.kinds import RoundProgress, SharedPassLearner
+from gramline.learners.kinds import CorpusLearner, RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.margins.atom_loops import Margin
 from gramline.learners.margins.chain_problem import ChainProblem
-from gramline.learners.margins.passes import Stopping, convergence_notes, train
+from gramline.learners.margins.feature_training import train_on_features
+from gramline.learners.margins.passes import Bounds, Stopping, convergence_notes, train
 from gramline.learners.operators.operator import GramOperator, check_square
+from gramline.learners.token_features import feature_names, label_names, packed_sequences
+
+WHAT = "structured support vector machine"
 
 
-class StructuredSVM(ChainLabeler, SharedPassLearner):
+class StructuredSVM(ChainLabeler, SharedPassLearner, CorpusLearner):
     """min |w|^2 / 2 + C sum_i ( max_y [Delta_i(y) + F_i(y)] - F_i(y_i) ),  |w|^2 = <A, G A> + |T|^2 / rho.
 
     F(y) = sum_t S[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t] with S = G A; Delta counts wrong positions ("hamming") or wrong
@@ -28,9 +42,14 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
     highest of them, one chain after another, the same for every block size. A missing label ends a chain: the labeled
     positions around it are chains of their own. Priors and label kernel of the Gram play no part.
 
+    With dual=False it learns from explicit features, fit(corpus), with S = F E^T: the steps are those of their linear
+    kernel.
+
     Attributes
     ----------
-    dual_ : A = C (Y - mu), shape (n_rows, n_labels), 0 where there is no label
+    dual_ : A = C (Y - mu), shape (n_rows, n_labels), 0 where there is no label; with dual=True
+    emission_ : E, shape (n_labels, n_features); with dual=False
+    feature_names_ : the names of its columns
     transition_ : T, [previous][current], shape (n_labels, n_labels)
     objective_ : what is minimised, at the last weights
     gap_ : how far above its minimum that is at most
@@ -53,7 +72,7 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
     """
 
     name: ClassVar[str] = "structured-svm"
-    summary: ClassVar[str] = "support vector machine of label chains, from any Gram matrix between positions"
+    summary: ClassVar[str] = "support vector machine of label chains, from features or any Gram matrix"
     is_lazy: ClassVar[bool] = True
     round_measure: ClassVar[str] = "structures inside the margin"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
@@ -61,6 +80,8 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
     unlabeled: Unlabeled = "drop"  # no parameter: a missing label ends a chain, whoever asks
 
     dual_: Floats
+    emission_: Floats
+    feature_names_: list[str]
     objective_: float
     gap_: float
     gap_trace_: list[float]
@@ -78,6 +99,7 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
         average: Annotated[
             Boolean, "predict with the mean of the weights after each visit, later ones counting more"
         ] = False,
+        dual: Annotated[Boolean, "learn from a Gram matrix; false: from explicit features"] = True,
         constraints: Constraints = "none",
     ) -> None:
         self.C = C
@@ -86,14 +108,41 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
         self.tolerance = tolerance
         self.transition_weight = transition_weight
         self.average = average
+        self.dual = dual
         self.constraints = constraints
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: RoundProgress | None = None) -> Self:
-        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none.
+    @property
+    def reads_corpus(self) -> bool:
+        """A Gram in the dual form, else a corpus."""
+        return not self.dual
 
-        `progress` is called after every pass with its number, from 1, and the chains inside the margin.
+    def fit(
+        self,
+        evidence: Packable | Packed | GramOperator,
+        labels: Labels | None = None,
+        *,
+        progress: RoundProgress | None = None,
+    ) -> Self:
+        """Train on a square Gram and the labels of its rows, or with dual=False on a corpus of labeled sequences.
+
+        `labels` has one list per structure, None where there is none. `progress` is called after every pass with its
+        number, from 1, and the chains inside the margin.
         """
-        _train([self], gram, [labels], progress)
+        self.check_parameters()
+        check_form(evidence, WHAT, dual=self.dual)
+        self.forget()
+        check_labels_of_form(labels, dual=self.dual)
+        gathered: Any = evidence
+        if labels is not None:
+            _train([self], gathered, [labels], progress)
+            return self
+        packed = packed_sequences(gathered)
+        found = train_on_features(
+            packed, self._margin(), self._stopping(), average=bool(self.average), progress=progress
+        )
+        self.emission_, self.transition_ = found.emission, found.transition
+        self.feature_names_, self.label_names_ = feature_names(packed), label_names(packed)
+        self._keep(found.trace)
         return self
 
     @classmethod
@@ -122,9 +171,12 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
     def notes(self) -> list[str]:
         return convergence_notes(self.gap_, self.objective_, self._stopping(), len(self.gap_trace_))
 
-    def _scores(self, evidence: GramOperator) -> ChainScores:
+    def _scores(self, evidence: Evidence) -> ChainScores:
         self.require_fitted()
-        return dual_scores(evidence, self.dual_, self.label_names_)
+        check_form(evidence, WHAT, dual=self.dual)
+        if self.dual:
+            return dual_scores(evidence, self.dual_, self.label_names_)
+        return feature_scores(evidence, self.emission_, self.feature_names_)
 
     def _stopping(self) -> Stopping:
         return Stopping(float(self.tolerance), int(self.passes))
@@ -136,9 +188,12 @@ class StructuredSVM(ChainLabeler, SharedPassLearner):
         """Become the learner that was trained."""
         last = problem.alpha, problem.transitions.weights
         self.dual_, self.transition_ = problem.average() if self.average else last
-        self.objective_, self.gap_ = problem.trace[-1].primal, problem.trace[-1].gap
-        self.gap_trace_ = [bounds.gap for bounds in problem.trace]
+        self._keep(problem.trace)
         self.label_names_ = names
+
+    def _keep(self, trace: list[Bounds]) -> None:
+        self.objective_, self.gap_ = trace[-1].primal, trace[-1].gap
+        self.gap_trace_ = [bounds.gap for bounds in trace]
 
 
 def _train(

@@ -16,9 +16,12 @@ from gramline.learners.margins.atom_loops import (
     Margin,
     Moved,
     add_path,
+    add_scaled,
     atom_values,
+    inner,
     move_weight,
     path_loss,
+    path_of,
     path_score,
     weight_of,
 )
@@ -68,16 +71,20 @@ def worst_path(
     n = len(gold)
     path = decoder.path[:n]
     if is_hamming:
-        augmented = scores + 1.0
+        augmented = np.empty_like(scores)
         for t in range(n):
-            augmented[t, gold[t]] -= 1.0
+            for b in range(scores.shape[1]):
+                augmented[t, b] = scores[t, b] + (0.0 if b == gold[t] else 1.0)
         decode_chain(augmented, transition, tie, 0, n, decoder)
     else:
-        best = np.full(1, -np.inf)
-        path[:] = gold
-        decode_others(scores, transition, np.array([0, n]), gold, path, best)
+        best, starts = np.empty(1), np.zeros(2, np.int64)
+        best[0], starts[1] = -np.inf, n
+        for t in range(n):
+            path[t] = gold[t]
+        decode_others(scores, transition, starts, gold, path, best)
         if 1.0 + best[0] <= path_score(scores, transition, gold) + tie:
-            path[:] = gold
+            for t in range(n):
+                path[t] = gold[t]
     return path_loss(path, gold, is_hamming) + path_score(scores, transition, path)
 
 
@@ -86,8 +93,11 @@ def find_violation(
     scores: Floats, transition: Floats, chain: Chain, is_hamming: bool, atoms: Atoms, decoder: Decoder
 ) -> bool:
     """Whether the path of highest v is above the mean v of a chain; it is then among the chain's paths."""
-    tie = TIE * (1.0 + np.abs(scores).max())
-    worst = worst_path(scores, transition, chain.gold, is_hamming, tie, decoder)
+    size = 0.0
+    for t in range(len(scores)):
+        for b in range(scores.shape[1]):
+            size = max(size, abs(scores[t, b]))
+    worst = worst_path(scores, transition, chain.gold, is_hamming, TIE * (1.0 + size), decoder)
     values, mean = atom_values(scores, transition, chain, is_hamming, atoms), 0.0
     for slot in range(len(values)):
         mean += weight_of(slot, chain, atoms) * values[slot]
@@ -162,7 +172,7 @@ def visit_chains(
         if not move_weight(square, scores, transitions.weights, chain, margin, atoms, moved):
             return number
         late = float(visits) * float(visits - 1)
-        transitions.lag[:] += late * moved.edges
+        add_scaled(transitions.lag, late, moved.edges)
         push(tile, rows, first, moved.nodes, late, NOTHING * margin.C, dual)
     return -1
 
@@ -190,9 +200,9 @@ def chain_terms(
         total += hinge
         if hinge > INSIDE:
             n_inside += 1
-        norms[number] = (alpha[first:last] * scores).sum()
+        norms[number] = inner(alpha[first:last], scores)
         losses[number] = atoms.shares[number] * atoms.losses[number]
         for slot in range(atoms.n_used[number]):
-            path = atoms.paths[first:last, slot].copy()
+            path = path_of(slot, Chain(number, first, gold), atoms.paths)
             losses[number] += atoms.weights[number, slot] * path_loss(path, gold, is_hamming)
     return total, n_inside

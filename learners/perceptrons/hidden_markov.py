@@ -16,15 +16,22 @@ from gramline.kernels.parameters import Boolean, Whole
 from gramline.kernels.value_kinds import NumberOrName
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.labeler import ChainLabeler, ChainScores, Evidence, dual_scores
+from gramline.learners.chains.labeler import (
+    ChainLabeler,
+    ChainScores,
+    Evidence,
+    check_form,
+    check_labels_of_form,
+    dual_scores,
+    feature_scores,
+)
 from gramline.learners.chains.viterbi import Decoder
-from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Unlabeled
 from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.lazy_scores import Change, LazyScores
-from gramline.learners.operators.operator import GramOperator, check_square, is_operator
+from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.operators.orders import AHEAD
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
@@ -36,19 +43,17 @@ from gramline.learners.perceptrons.hidden_markov_loops import (
 )
 from gramline.learners.token_features import (
     SparseRows,
-    emission_scores,
     feature_matrix,
     feature_names,
-    known_features,
     label_names,
     labeled_structures,
-    packed_sequences,
     training_sequences,
 )
 
 # Measured on the nine sets of `gramline reproduce defaults`: errors hardly change while the mean diagonal is between 5
 # and 50, are lowest on average at 20, and far higher at 1.
 LEAST_TYPICAL, TYPICAL, LARGEST_TYPICAL = 5.0, 20.0, 50.0
+WHAT = "hidden Markov perceptron"
 
 
 class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
@@ -142,16 +147,13 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         """
         tell = progress or _nobody
         self.check_parameters()
-        self._check_form(evidence)
+        check_form(evidence, WHAT, dual=self.dual)
         self.forget()
+        check_labels_of_form(labels, dual=self.dual)
         gathered: Any = evidence
-        if self.dual:
-            if labels is None:
-                raise LearnerError("the dual form learns from a Gram and labels; call fit(gram, labels)")
+        if labels is not None:
             self._fit_dual(gathered, labels, tell)
         else:
-            if labels is not None:
-                raise LearnerError("a corpus carries its labels; call fit(corpus)")
             self._fit_primal(gathered, tell)
         return self
 
@@ -228,21 +230,10 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
 
     def _scores(self, evidence: Evidence) -> ChainScores:
         self.require_fitted()
-        self._check_form(evidence)
+        check_form(evidence, WHAT, dual=self.dual)
         if self.dual:
             return dual_scores(evidence, self.scale_ * self.dual_, self.label_names_)
-        packed = packed_sequences(evidence)
-        scores, sizes = emission_scores(known_features(packed, self.feature_names_), self.emission_)
-        return ChainScores(scores, packed.starts, sizes)
-
-    def _check_form(self, evidence: Evidence) -> None:
-        if is_operator(evidence) != self.dual:
-            wanted, given = ("a Gram matrix", "a corpus") if self.dual else ("a corpus", "a Gram matrix")
-            form, other = ("dual", "false") if self.dual else ("primal", "true")
-            raise LearnerError(
-                f"the {form} hidden Markov perceptron reads {wanted}, but was given {given}",
-                advice=f"set dual to {other} for {given}",
-            )
+        return feature_scores(evidence, self.emission_, self.feature_names_)
 
 
 def _nobody(_number: int, _mistakes: int) -> None:

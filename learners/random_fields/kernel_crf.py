@@ -50,9 +50,9 @@ class KernelCRF(ChainLabeler, SharedPassLearner):
     >>> learner.predict(gram)
     [['A', 'B'], ['A']]
     >>> learner.predict_proba(gram).round(2)
-    array([[0.93, 0.07],
-           [0.1 , 0.9 ],
-           [0.89, 0.11]])
+    array([[0.94, 0.06],
+           [0.08, 0.92],
+           [0.91, 0.09]])
     """
 
     name: ClassVar[str] = "kernel-crf"

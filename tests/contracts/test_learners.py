@@ -41,6 +41,7 @@ LEARNERS: list[Any] = [
     LabelingPerceptron(rounds=4, average=True),
     HiddenMarkovPerceptron(average=True, dual=True, unlabeled="drop"),
     StructuredSVM(C=2.0, loss="zero-one", average=True),
+    StructuredSVM(dual=False),
     KernelCRF(penalty=0.1, decoding="marginals"),
     ZScoreLabeler(unlabeled="drop", constraints="iterative"),
     GaussianProcessLabeler(bound="expected"),
@@ -70,7 +71,9 @@ every_gram_learner = pytest.mark.parametrize(
 )
 every_gram_labeler = pytest.mark.parametrize("learner", [x for x in LEARNERS if not x.reads_corpus], ids=repr)
 every_ranker = pytest.mark.parametrize("learner", RANKERS, ids=repr)
-every_shared = pytest.mark.parametrize("learner", [x for x in LEARNERS if isinstance(x, SharedPassLearner)], ids=repr)
+every_shared = pytest.mark.parametrize(
+    "learner", [x for x in LEARNERS if isinstance(x, SharedPassLearner) and not x.reads_corpus], ids=repr
+)
 
 
 def training(learner: Any) -> tuple[Any, ...]:

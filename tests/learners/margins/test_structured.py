@@ -220,3 +220,29 @@ def test_compiled_and_interpreted_loops_are_the_same(monkeypatch: pytest.MonkeyP
         other = one.fresh().fit(problem.gram(), problem.labels)
         assert_close(other.dual_, one.dual_)
         assert_close(other.gap_trace_, one.gap_trace_)
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, {"C": 1.0, "average": True}], ids=str)
+def test_features_give_the_same_as_their_linear_kernel(setting: dict[str, Any]) -> None:
+    problem = Problem(12, (3, 2, 3, 1, 2), 3)
+    labels: list[list[str | None]] = [list(path) for path in problem.labels]
+    labels[2][1] = None
+    X = [[{f"f{k}": value for k, value in enumerate(row)} for row in table] for table in problem.features]
+    corpus = Corpus.from_sequences(X, labels, labels=NAMES)
+    dual = StructuredSVM(passes=8, tolerance=1e-12, **setting).fit(problem.gram(), labels)
+    primal = StructuredSVM(passes=8, tolerance=1e-12, dual=False, **setting).fit(corpus)
+    assert_close(primal.gap_trace_, dual.gap_trace_)
+    assert_close(primal.transition_, dual.transition_)
+    order = [primal.feature_names_.index(f"f{k}") for k in range(3)]
+    assert_close(primal.emission_[:, order], (np.vstack(problem.features).T @ dual.dual_).T)
+    assert primal.predict(corpus) == dual.predict(problem.gram())
+
+
+def test_refuses_the_other_form() -> None:
+    problem = Problem(0)
+    with pytest.raises(LearnerError, match="the primal structured support vector machine reads a corpus, but"):
+        StructuredSVM(dual=False).fit(problem.gram(), problem.labels)
+    with pytest.raises(LearnerError, match="the dual structured support vector machine reads a Gram matrix, but was"):
+        StructuredSVM().fit(WORDS)
+    with pytest.raises(LearnerError, match="no position has a label"):
+        StructuredSVM(dual=False).fit(WORDS.without_labels())
