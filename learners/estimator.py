@@ -143,6 +143,11 @@ class Learner(Estimator):
         return False
 
     @property
+    def resumes(self) -> bool:
+        """Whether fit(..., checkpoint=) can go on with a training that was interrupted."""
+        return False
+
+    @property
     def round_limit(self) -> int:
         """Most passes over the training data, or iterations, that `fit` makes; 0 where nothing limits them."""
         return 0
@@ -171,12 +176,15 @@ class Learner(Estimator):
             setattr(reduced, key, value[rows] if key in self.row_arrays else value)
         return reduced
 
+    def plain_params(self) -> dict[str, Any]:
+        """Constructor arguments as JSON has them."""
+        return {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+
     def attributes(self) -> dict[str, Any]:
         """What a fitted learner is but for its arrays: its name, parameters and fitted values."""
         self.require_fitted()
         values = {key: _plain(value) for key, value in self.fitted().items() if not isinstance(value, np.ndarray)}
-        params = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
-        return {"name": self.name, "params": params, "fitted": values}
+        return {"name": self.name, "params": self.plain_params(), "fitted": values}
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """(attributes, arrays): everything a fitted learner is; `from_state` gives an equal one back."""

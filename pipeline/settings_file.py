@@ -25,6 +25,10 @@ _HEADER = re.compile(r"(\[\[?)([^\[\]#]+)\]\]?\s*(?:#.*)?")  # of a stripped lin
 _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+))*)\s*=""")
 _LONG = re.compile(r"\"\"\"|'''")
 _SIZE = re.compile(r"(\d{1,16}(?:\.\d{0,16})?|\.\d{1,16}) *(?:([kmgt])(i?))?b?", re.IGNORECASE)
+_NUMBER = r"(\d{1,12}(?:\.\d{0,12})?)"
+_DURATION = re.compile(
+    rf"(?:{_NUMBER} *d)? *(?:{_NUMBER} *h)? *(?:{_NUMBER} *m(?:in)?)? *(?:{_NUMBER} *s?)?", re.IGNORECASE
+)
 T = TypeVar("T")
 E = TypeVar("E", bound=LocatedError)
 
@@ -113,6 +117,22 @@ class Size(Kind):
     def schema(self) -> dict[str, Any]:
         text = {"type": "string", "pattern": r"^[0-9.]+ *([kmgtKMGT]i?)?[bB]?$"}
         return {"anyOf": [{"type": "integer", "minimum": 1}, text]}
+
+
+class Duration(Kind):
+    """A number of seconds, also as 90s, 45min, 3h or 1h30min; kept as a number."""
+
+    words = "a time such as 90s, 45min or 3h"
+
+    def plain(self, value: Any) -> float:
+        parts = _DURATION.fullmatch(value.strip()) if isinstance(value, str) and value.strip() else None
+        if parts is not None:
+            value = sum(
+                float(part) * unit for part, unit in zip(parts.groups(), (86400, 3600, 60, 1), strict=True) if part
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise Refused
+        return float(value)
 
 
 class TextList(Kind):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.checkpoints import State, kept, named, part_of
 from gramline.learners.gaussian_process.covariance import Covariance
 from gramline.learners.gaussian_process.likelihood import LabeledTokens
 from gramline.learners.gaussian_process.normalizer import JensenNormalizer, Normalizer
@@ -83,6 +84,16 @@ class Inference:
 
     def restore(self, snapshot: tuple[Posterior, Scores]) -> None:
         self.posterior, self.scores = snapshot
+
+    def state(self) -> State:
+        """All that updates change; scores are sums of changes, and would not be the same if made anew."""
+        of_posterior = {name: kept(array) for name, array in vars(self.posterior).items()}
+        return named("posterior", of_posterior) | {"means": self.scores.means, "variances": self.scores.variances}
+
+    def resume(self, state: State) -> None:
+        """Go on where `state` was."""
+        self.posterior = Posterior(**{name: kept(array) for name, array in part_of(state, "posterior").items()})
+        self.scores = Scores(state["means"], state["variances"], self.normalizer)
 
     def elbo(self) -> float:
         """The bound with all its constants."""

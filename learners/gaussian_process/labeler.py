@@ -13,6 +13,7 @@ from gramline.kernels.value_kinds import Number, NumberOrName
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.viterbi import viterbi
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotPositiveDefiniteError
 from gramline.learners.gaussian_process.covariance import (
     ExactCovariance,
@@ -153,11 +154,20 @@ class GaussianProcessLabeler(FittedLabeler):
         self.constraints = constraints
         self.forget()
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: SweepProgress | None = None) -> Self:
+    def fit(
+        self,
+        gram: GramOperator,
+        labels: Labels,
+        *,
+        progress: SweepProgress | None = None,
+        checkpoint: Checkpoint = NOWHERE,
+    ) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none.
 
-        `progress` is called after every sweep with its number, from 1, and the bound.
+        `progress` is called after every sweep with its number, from 1, and the bound. With `learn_kernel` there is no
+        `checkpoint`.
         """
+        checkpoint = checkpoint if self.resumes else NOWHERE
         self.check_parameters()
         offsets = named_offsets(self.offsets)
         self.forget()
@@ -183,7 +193,8 @@ class GaussianProcessLabeler(FittedLabeler):
             covariance = exact if self.rank is None else low_rank_covariance(exact, int(self.rank))
             scales = np.full(len(names), scale)
             inference = Inference(covariance, tokens, weights, scales, self._normalizer())
-            training = maximise(inference, StoppingRule(self.tolerance, self.max_sweeps), search, kernel, progress)
+            stopping = StoppingRule(self.tolerance, self.max_sweeps)
+            training = maximise(inference, stopping, search, kernel, progress, checkpoint)
             if isinstance(covariance, LowRankCovariance):
                 self.approximation_report_ = approximation_report(exact, covariance, inference)
         except NotPositiveDefiniteError as error:
@@ -300,6 +311,11 @@ class GaussianProcessLabeler(FittedLabeler):
                 advice="train again or set it back",
                 key="offsets",
             )
+
+    @property
+    def resumes(self) -> bool:
+        """Unless it learns parameters of the kernel."""
+        return not self.learn_kernel
 
     def traces(self) -> dict[str, list[float]]:
         return {"bound": [float(bound) for bound in self.elbo_trace_]}

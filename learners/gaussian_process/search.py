@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.checkpoints import State, number
 from gramline.learners.errors import LearnerError
 from gramline.learners.gaussian_process.covariance import ExactCovariance
 from gramline.learners.gaussian_process.inference import COLUMNS_AT_ONCE, Inference
@@ -82,6 +83,17 @@ class ScaleSearch:
         self._rejections += 1
         self._damping /= 2
         self._last = None
+
+    def state(self) -> State:
+        last = np.empty((0, 0)) if self._last is None else np.array(self._last)
+        counted = {"rejections": number(self._rejections), "proposals": number(self._proposals)}
+        return counted | {"settled": number(self.settled), "damping": number(self._damping), "last": last}
+
+    def resume(self, state: State) -> None:
+        """Go on where `state` was."""
+        self._rejections, self._proposals = int(state["rejections"]), int(state["proposals"])
+        self.settled, self._damping = bool(state["settled"]), float(state["damping"])
+        self._last = (state["last"][0], state["last"][1]) if len(state["last"]) else None
 
     def _log_ratio(self, posterior: Posterior) -> Matrix:
         explained, used = posterior.quadratic, posterior.degrees_of_freedom

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gramline.learners.arrays import Matrix
+from gramline.learners.checkpoints import NOWHERE, Checkpoint, State, named, number, part_of
 from gramline.learners.gaussian_process.inference import Inference
 from gramline.learners.gaussian_process.means import update_means
 from gramline.learners.gaussian_process.search import KernelSearch, ScaleSearch
@@ -31,6 +32,10 @@ class Training:
     sweeps: int = 0
     converged: bool = False
 
+    def state(self) -> State:
+        trace = np.array(self.trace, np.float64)
+        return {"trace": trace, "sweeps": number(self.sweeps), "converged": number(self.converged)}
+
 
 def maximise(
     inference: Inference,
@@ -38,18 +43,21 @@ def maximise(
     search: ScaleSearch | None = None,
     kernel: KernelSearch | None = None,
     progress: SweepProgress | None = None,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> Training:
     """Sweep until the relative increase of the bound is at most the tolerance; the trace never decreases.
 
-    Parameters of the kernel take a step after every sweep but the first, as long as they move.
+    Parameters of the kernel take a step after every sweep but the first, as long as they move. With a search for them
+    there is no checkpoint.
     """
     tolerance = stopping.tolerance
-    if search is not None:
-        _start_from_moderate_scale(inference)
-    _newton_steps(inference, tolerance)
-    if search is not None:
-        _find_scale(inference, tolerance)
-    training = Training([inference.elbo()])
+    begun = checkpoint.restore()
+    training = _started(inference, tolerance, search) if begun is None else _resumed(begun, inference, search)
+
+    def state() -> State:
+        searched = {} if search is None else named("search", search.state())
+        return named("training", training.state()) | named("inference", inference.state()) | searched
+
     while training.sweeps < stopping.max_iterations and not training.converged:
         training.sweeps += 1
         before = training.trace[-1]
@@ -69,7 +77,28 @@ def maximise(
             training.converged = not grown and all(part is None or part.settled for part in (search, kernel))
         if progress is not None:
             progress(training.sweeps, training.trace[-1])
+        is_last = training.converged or training.sweeps >= stopping.max_iterations
+        checkpoint.offer(f"sweep {training.sweeps} of {stopping.max_iterations}", state, is_last=is_last)
     return training
+
+
+def _started(inference: Inference, tolerance: float, search: ScaleSearch | None) -> Training:
+    """The first means, and with a search a first scale."""
+    if search is not None:
+        _start_from_moderate_scale(inference)
+    _newton_steps(inference, tolerance)
+    if search is not None:
+        _find_scale(inference, tolerance)
+    return Training([inference.elbo()])
+
+
+def _resumed(state: State, inference: Inference, search: ScaleSearch | None) -> Training:
+    """Where `state` was."""
+    inference.resume(part_of(state, "inference"))
+    if search is not None:
+        search.resume(part_of(state, "search"))
+    own = part_of(state, "training")
+    return Training(own["trace"].tolist(), int(own["sweeps"]), bool(own["converged"]))
 
 
 def sweep(inference: Inference, tolerance: float, factors: Matrix | None = None) -> None:

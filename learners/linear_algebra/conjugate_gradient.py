@@ -14,20 +14,21 @@ Directions that run out (dependent right-hand sides, columns that converged exac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, qr, solve_triangular
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from gramline.learners.arrays import Matrix
+from gramline.learners.checkpoints import Checkpoint, State, part_of
 from gramline.learners.errors import ConvergenceError, Outcome
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.linear_algebra.orthonormal import orthonormal
+from gramline.learners.linear_algebra.solve_memory import SolveMemory, begin_all, numbered
 
-DEPENDENT = 1e-13  # a direction this much smaller than the largest of its block is rounding
-SQUARABLE = 1e-5  # a block whose smallest direction is at least so large beside its largest can be squared
-WELL_CONDITIONED = 0.03  # and one like this loses next to nothing by it
 SLACK = 10.0  # a true residual up to this many tolerances still counts as converged
 
 
@@ -65,6 +66,17 @@ class Solution:
         """The value of a converged solve; an error with advice otherwise. `what` names the solve in the message."""
         require_converged(self.status, self.iterations, self.worst, what)
         return self.value
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """For the state of several solves of which this one has ended."""
+        status = list(Status).index(self.status)
+        numbers = {"status": np.array(status), "iterations": np.array(self.iterations)}
+        return {"value": self.value, "residual": self.residual, **numbers}
+
+    @classmethod
+    def from_arrays(cls, arrays: State) -> Solution:
+        status = list(Status)[int(arrays["status"])]
+        return cls(arrays["value"], status, int(arrays["iterations"]), arrays["residual"])
 
 
 def require_converged(status: Status, iterations: int, worst: float, what: str) -> None:
@@ -111,11 +123,17 @@ def block_conjugate_gradient(
 
 
 def solve_together(
-    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]], solves: Sequence[Generator[Matrix, Matrix, Result]]
+    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]],
+    solves: Sequence[Generator[Matrix, Matrix, Result]],
+    done: Mapping[int, Result] | None = None,
+    after: Callable[[dict[int, Result], bool], None] = lambda _results, _is_last: None,
 ) -> list[Result]:
-    """Run several solves in step: `apply_all` multiplies the blocks of all that still run, keyed by their number."""
-    results: dict[int, Result] = {}
-    products: dict[int, Matrix | None] = dict.fromkeys(range(len(solves)))
+    """Run several solves in step: `apply_all` multiplies the blocks of all that still run, keyed by their number.
+
+    Those in `done` have come to their end before. `after` is told what has come to an end, before every product.
+    """
+    results: dict[int, Result] = dict(done or {})
+    products: dict[int, Matrix | None] = {number: None for number in range(len(solves)) if number not in results}
     while products:
         blocks: dict[int, Matrix] = {}
         with one_blas_thread():  # the blocks are thin; the product may use what it likes
@@ -124,8 +142,49 @@ def solve_together(
                     blocks[number] = next(solves[number]) if product is None else solves[number].send(product)
                 except StopIteration as finished:
                     results[number] = finished.value
+        after(results, not blocks)
         products = {**apply_all(blocks)} if blocks else {}
     return [results[number] for number in range(len(solves))]
+
+
+def solve_surviving(
+    apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]],
+    solves: Sequence[Solve],
+    memories: Sequence[SolveMemory],
+    checkpoint: Checkpoint,
+) -> list[list[Solution]]:
+    """`solve_together` from a checkpoint that keeps the `memories` of the solves.
+
+    Products are made of the same blocks then as without an interruption.
+    """
+    n_begun = n_products = 0
+    if (begun := checkpoint.restore()) is not None:
+        begin_all(memories, begun)
+        n_begun = n_products = int(begun["n_products"])
+    done = {number: solutions for number, memory in enumerate(memories) if (solutions := _ended(memory.begun))}
+
+    def state() -> State:
+        return numbered([memory.state for memory in memories]) | {"n_products": np.array(n_products)}
+
+    def after(results: dict[int, list[Solution]], is_last: bool) -> None:
+        nonlocal n_products
+        for number, solutions in results.items():
+            memories[number].state = _ended_state(solutions)
+        if n_products > n_begun:
+            checkpoint.offer(f"iteration {n_products}", state, is_last=is_last)
+        n_products += 1
+
+    return solve_together(apply_all, solves, done, after)
+
+
+def _ended_state(solutions: Sequence[Solution]) -> State:
+    return numbered([solution.to_arrays() for solution in solutions]) | {"n_solutions": np.array(len(solutions))}
+
+
+def _ended(state: State | None) -> list[Solution]:
+    """The solutions of a solve that had come to its end; none of one that had not."""
+    n_solutions = int(state["n_solutions"]) if state is not None and "n_solutions" in state else 0
+    return [Solution.from_arrays(part_of(state or {}, str(number))) for number in range(n_solutions)]
 
 
 def block_cg_steps(
@@ -135,43 +194,77 @@ def block_cg_steps(
     *,
     extra_columns: Matrix | None = None,
     references: Matrix | None = None,
+    memory: SolveMemory | None = None,
 ) -> Solve:
     """A solve that yields blocks V of shape (n, width), is sent A V, and returns a solution per shift.
 
     A + min(shifts) I must be positive definite on the Krylov space. `extra_columns` (n, width) widen the block: more
     work per product, fewer products. `references` replace the norms of the columns of `sides` in the stopping rule.
-    The system of the smallest shift, the hardest, is checked once at the end with its true residual.
+    The system of the smallest shift, the hardest, is checked once at the end with its true residual. Before every
+    product `memory` has all that it takes to go on.
     """
     base = float(min(shifts))
     norms = np.linalg.norm(sides, axis=0) if references is None else references
     scale = np.where(norms > 0, norms, 1.0)
     limits = stopping.tolerance * scale
-    basis, coordinates = orthonormal(sides if extra_columns is None else np.hstack([sides, extra_columns]))
-    directions = basis
-    systems = [_ShiftedSystem.start(float(shift) - base, basis, coordinates[:, : sides.shape[1]]) for shift in shifts]
+    beyond = [float(shift) - base for shift in shifts]
+    begun = None if memory is None else memory.begun
+    krylov = _Krylov.start(beyond, sides, extra_columns) if begun is None else _Krylov.of(beyond, begun)
+    systems = krylov.systems
     failure = Status.MAX_ITERATIONS
-    for iteration in range(1, stopping.max_iterations + 1):
+    for iteration in range(krylov.iteration + 1, stopping.max_iterations + 1):
         running = [system for system in systems if not system.is_within(limits)]
         if not running:
             break
-        product = yield directions
-        step = _Step.of(basis, directions, product + base * directions)
+        if memory is not None:
+            memory.state = krylov.state()
+        product = yield krylov.directions
+        step = _Step.of(krylov.basis, krylov.directions, product + base * krylov.directions)
         if step is None:
             failure = Status.NOT_POSITIVE_DEFINITE
             break
         for system in running:
             system.advance(step)
             system.iterations = iteration
-        basis, directions = step.basis, step.directions
+        krylov.basis, krylov.directions, krylov.iteration = step.basis, step.directions, iteration
     solutions = [system.solution(scale, limits, failure) for system in systems]
     if norms.any() and all(solution.status is Status.CONVERGED for solution in solutions):
         hardest = int(np.argmin(shifts))
         value = solutions[hardest].value
+        if memory is not None:
+            memory.state = krylov.state()
         residual = np.linalg.norm(sides - (yield value) - base * value, axis=0) / scale
         is_true = residual.max(initial=0.0) <= SLACK * stopping.tolerance
         status = Status.CONVERGED if is_true else Status.STAGNATED
         solutions[hardest] = replace(solutions[hardest], status=status, residual=residual)
     return solutions
+
+
+@dataclass(eq=False)
+class _Krylov:
+    """Where a solve is: the last blocks of its Krylov space, and the systems of all shifts."""
+
+    iteration: int
+    basis: Matrix  # Q, shape (n, width)
+    directions: Matrix  # P of the smallest shift, shape (n, width)
+    systems: list[_ShiftedSystem]
+
+    @classmethod
+    def start(cls, shifts: Sequence[float], sides: Matrix, extra_columns: Matrix | None) -> _Krylov:
+        """`shifts` beyond the smallest one."""
+        basis, coordinates = orthonormal(sides if extra_columns is None else np.hstack([sides, extra_columns]))
+        own = coordinates[:, : sides.shape[1]]
+        return cls(0, basis, basis, [_ShiftedSystem.start(shift, basis, own) for shift in shifts])
+
+    @classmethod
+    def of(cls, shifts: Sequence[float], state: State) -> _Krylov:
+        """Where `state` was."""
+        systems = [_ShiftedSystem.of(shift, part_of(state, str(number))) for number, shift in enumerate(shifts)]
+        return cls(int(state["iteration"]), state["basis"], state["directions"], systems)
+
+    def state(self) -> State:
+        own = {"iteration": np.array(self.iteration), "basis": self.basis, "directions": self.directions}
+        return own | numbered([system.state() for system in self.systems])
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +305,20 @@ class _ShiftedSystem:
         value = np.zeros((len(basis), coordinates.shape[1]))
         return cls(shift, value, basis.copy(), shift * np.eye(basis.shape[1]), coordinates.copy())
 
+    @classmethod
+    def of(cls, shift: float, state: State) -> _ShiftedSystem:
+        value, directions, excess, remainder = (state[name] for name in ("value", "directions", "excess", "remainder"))
+        return cls(shift, value, directions, excess, remainder, int(state["iterations"]))
+
+    def state(self) -> State:
+        return {
+            "value": self.value,
+            "directions": self.directions,
+            "excess": self.excess,
+            "remainder": self.remainder,
+            "iterations": np.array(self.iterations),
+        }
+
     def residual(self) -> Matrix:
         return np.asarray(np.linalg.norm(self.remainder, axis=0))
 
@@ -224,7 +331,8 @@ class _ShiftedSystem:
 
     def advance(self, step: _Step) -> None:
         factor = cho_factor(step.curvature + self.excess)
-        self.value += self.directions @ cho_solve(factor, self.remainder)
+        # No array is changed in place: a memory may hold it.
+        self.value = self.value + self.directions @ cho_solve(factor, self.remainder)
         width = len(step.turn)
         if not self.shift:  # then E = 0 and H = rho^T
             self.remainder = step.turn @ self.remainder
@@ -235,38 +343,3 @@ class _ShiftedSystem:
         self.directions = step.basis + self.directions @ bend
         excess = step.turn @ self.excess @ bend
         self.excess = (excess + excess.T) / 2 + self.shift * np.eye(width)
-
-
-def orthonormal(block: Matrix) -> tuple[Matrix, Matrix]:
-    """Q, R with block = Q R, Q of orthonormal columns, as many as the block has independent directions."""
-    quick = _cholesky_orthonormal(block)
-    if quick is not None:
-        return quick
-    Q, R, order = qr(block, mode="economic", pivoting=True, check_finite=False)
-    sizes = np.abs(np.diagonal(R))
-    rank = int(np.count_nonzero(sizes > DEPENDENT * sizes.max(initial=0.0)))
-    unpivoted = np.empty((rank, block.shape[1]))
-    unpivoted[:, order] = R[:rank]
-    return np.ascontiguousarray(Q[:, :rank]), unpivoted
-
-
-def _cholesky_orthonormal(block: Matrix) -> tuple[Matrix, Matrix] | None:
-    """The same from R^T R = block^T block: products only, half the time of reflections for a thin block.
-
-    A step loses the square of the condition, so a block that is not well conditioned gets a second one, which sees it
-    nearly orthonormal. None for a block whose columns are too alike for that.
-    """
-    total_turn = np.eye(block.shape[1])
-    for limit in (WELL_CONDITIONED, 0.0):
-        try:
-            turn = cholesky(block.T @ block, check_finite=False)
-        except LinAlgError:
-            return None
-        sizes = np.diagonal(turn)
-        smallest, largest = sizes.min(initial=np.inf), sizes.max(initial=0.0)
-        if not smallest > SQUARABLE * largest:
-            return None
-        block, total_turn = block @ solve_triangular(turn, np.eye(len(turn)), check_finite=False), turn @ total_turn
-        if smallest >= limit * largest:
-            break
-    return block, total_turn

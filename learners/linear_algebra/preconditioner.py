@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from gramline.learners.arrays import Matrix
+from gramline.learners.checkpoints import named, part_of
 from gramline.learners.linear_algebra.conjugate_gradient import (
     STOPPING,
     Solution,
@@ -20,6 +21,7 @@ from gramline.learners.linear_algebra.conjugate_gradient import (
     StoppingRule,
     block_cg_steps,
 )
+from gramline.learners.linear_algebra.solve_memory import SolveMemory
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +49,32 @@ class NystromPreconditioner:
         return np.asarray(block + self.vectors @ ((factors - 1.0)[:, None] * (self.vectors.T @ block)))
 
 
-def nystrom_cg_steps(sides: Matrix, shift: float, rank: int, stopping: StoppingRule = STOPPING) -> Solve:
+def nystrom_cg_steps(
+    sides: Matrix,
+    shift: float,
+    rank: int,
+    stopping: StoppingRule = STOPPING,
+    *,
+    memory: SolveMemory | None = None,
+) -> Solve:
     """A solve of (A + shift I) X = `sides` like `block_cg_steps`, for one shift; its first product has `rank` columns.
 
     It works on M^-1/2 (A + s I) M^-1/2, whose residuals M^-1/2 R decide; the true ones are reported.
     """
-    n = len(sides)
-    test = np.linalg.qr(np.random.default_rng(0).normal(size=(n, min(rank, n))))[0]
-    preconditioner = NystromPreconditioner.of_image(test, (yield test), shift)
-    inner = block_cg_steps(preconditioner.inverse_root(sides), stopping=stopping)
+    n, memory = len(sides), memory or SolveMemory()
+    if (begun := memory.begun) is None:
+        test = np.linalg.qr(np.random.default_rng(0).normal(size=(n, min(rank, n))))[0]
+        preconditioner, inside = NystromPreconditioner.of_image(test, (yield test), shift), SolveMemory()
+    else:
+        preconditioner = NystromPreconditioner(begun["vectors"], begun["values"], shift)
+        inside = SolveMemory(part_of(begun, "inside"))
+    own = {"vectors": preconditioner.vectors, "values": preconditioner.values}
+    inner = block_cg_steps(preconditioner.inverse_root(sides), stopping=stopping, memory=inside)
     norms = np.linalg.norm(sides, axis=0)
     block = next(inner, None)
     while block is not None:
         directions = preconditioner.inverse_root(block)
+        memory.state = own | named("inside", inside.state)
         product = (yield directions) + shift * directions
         try:
             block = inner.send(preconditioner.inverse_root(product))

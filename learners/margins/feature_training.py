@@ -15,7 +15,7 @@ from gramline.learners.margins.chain_problem import ChainProblem
 from gramline.learners.margins.feature_loops import Emissions, visit_features
 from gramline.learners.margins.passes import Bounds, Stopping, is_converged
 from gramline.learners.operators.layout import BlockLayout
-from gramline.learners.operators.lazy_scores import Scores
+from gramline.learners.operators.packets import Scores
 from gramline.learners.token_features import SparseRows, feature_matrix, feature_names, label_names
 
 

@@ -10,11 +10,13 @@ are compared. Most of it may be brought by other processes (`orders`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gramline.learners.arrays import Indices, Matrix, Tile
+from gramline.learners.checkpoints import State, named, part_of
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.operators.orders import Orders, SpreadsUpdates
@@ -120,6 +122,27 @@ class LazyScores:
             if not is_finite.all():
                 row = self._source.gram_row(int(np.flatnonzero(~is_finite)[0]))
                 raise LearnerError(f"the scores of row {row} leave the range of float64; lower c of the kernel")
+
+    def state(self) -> State:
+        """All that decides what comes next, in arrays that nobody changes any more."""
+        arrays: dict[str, NDArray[Any]] = {"clock": np.array(self._clock), "received": self._source.received()}
+        for number, scores in enumerate(self._scores):
+            arrays |= {f"{number}.sums": scores.sums.copy(), f"{number}.magnitudes": scores.magnitudes.copy()}
+        for number, packet in enumerate(self._packets):
+            arrays |= named(f"packet.{number}", packet.to_arrays())
+        return arrays | {"n_packets": np.array(len(self._packets))}
+
+    def resume(self, state: State) -> None:
+        """Go on where `state` was; the structures of changed rows are packed again."""
+        self._clock = int(state["clock"])
+        self._source.resume(state["received"])
+        for number, scores in enumerate(self._scores):
+            scores.sums[:], scores.magnitudes[:] = state[f"{number}.sums"], state[f"{number}.magnitudes"]
+        by_packet: list[dict[str, NDArray[Any]]] = [{} for _ in range(int(state["n_packets"]))]
+        for name, array in part_of(state, "packet").items():
+            number_text, _, field = name.partition(".")
+            by_packet[int(number_text)][field] = array
+        self._packets = [Packet.from_arrays(arrays, self._source.packed(arrays["rows"])) for arrays in by_packet]
 
     def _made(self, here: Rows, changes: dict[int, Change]) -> Iterator[Packet]:
         """The changes of all problems, one below the other: one matrix product per tile brings them all."""

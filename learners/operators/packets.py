@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gramline.kernels.packing import Packed
 from gramline.kernels.ranges import offsets_from_lengths
@@ -41,6 +42,25 @@ class Packet:
     sizes: Matrix  # shape (n_problems, n)
     touched: dict[int, Indices]  # by problem: the columns of its weights that the next lines of `steps` are
     changed: Changed | None  # where values are computed
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All but the structures, which follow from the rows; packets never change, so these are no copies."""
+        return {
+            "stamp": np.array(self.stamp),
+            "rows": self.rows,
+            "steps": self.steps,
+            "sizes": self.sizes,
+            "problems": np.array(list(self.touched), np.int64),
+            "ends": np.cumsum([len(columns) for columns in self.touched.values()]),
+            "columns": np.concatenate(list(self.touched.values())),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], changed: Changed | None) -> Packet:
+        """The inverse of `to_arrays`."""
+        columns = np.split(arrays["columns"], arrays["ends"][:-1])
+        touched = dict(zip(arrays["problems"].tolist(), columns, strict=True))
+        return cls(int(arrays["stamp"]), arrays["rows"], arrays["steps"], arrays["sizes"], touched, changed)
 
 
 def combined(packets: Sequence[Packet]) -> Packet:

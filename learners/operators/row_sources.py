@@ -49,6 +49,12 @@ class RowSource(Protocol):
     def oldest(self) -> int:
         """Everybody has received what was changed until then."""
 
+    def received(self) -> Indices:
+        """Until when every row, or unit of rows, has received everything; a copy."""
+
+    def resume(self, received: Indices) -> None:
+        """Go on from there."""
+
     def gram_row(self, row: int) -> int:
         """A row of the Gram that is this row of the source."""
 
@@ -98,6 +104,12 @@ class ComputedRows:
 
     def oldest(self) -> int:
         return int(self._seen.min()) if len(self._seen) else 0
+
+    def received(self) -> Indices:
+        return self._seen.copy()
+
+    def resume(self, received: Indices) -> None:
+        self._seen = received.copy()
 
     def gram_row(self, row: int) -> int:
         return int(np.flatnonzero(self._distinct.row_of == row)[0])
@@ -167,6 +179,12 @@ class TileRows:
 
     def oldest(self) -> int:
         return int(self._seen.min()) if len(self._seen) else 0
+
+    def received(self) -> Indices:
+        return self._seen.copy()
+
+    def resume(self, received: Indices) -> None:
+        self._seen = received.copy()
 
     def gram_row(self, row: int) -> int:
         return row

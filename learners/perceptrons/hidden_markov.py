@@ -26,21 +26,18 @@ from gramline.learners.chains.labeler import (
     feature_scores,
 )
 from gramline.learners.chains.viterbi import Decoder
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
 from gramline.learners.estimator import Unlabeled
 from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
 from gramline.learners.labels import Labels, encode_labels
-from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.lazy_scores import Change, LazyScores
 from gramline.learners.operators.operator import GramOperator, check_square
-from gramline.learners.operators.orders import AHEAD
 from gramline.learners.perceptrons.hidden_markov_loops import (
     Chains,
-    DualWeights,
     Emissions,
     Transitions,
-    dual_block,
     primal_round,
 )
+from gramline.learners.perceptrons.hidden_markov_training import DualTraining
 from gramline.learners.token_features import (
     SparseRows,
     feature_matrix,
@@ -128,6 +125,11 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         return not self.dual
 
     @property
+    def resumes(self) -> bool:
+        """In the dual form."""
+        return self.dual
+
+    @property
     def round_limit(self) -> int:
         return self.rounds
 
@@ -140,10 +142,12 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         labels: Labels | None = None,
         *,
         progress: RoundProgress | None = None,
+        checkpoint: Checkpoint = NOWHERE,
     ) -> Self:
         """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows.
 
-        `progress` is called after every round with its number, from 1, and the structures with a mistake.
+        `progress` is called after every round with its number, from 1, and the structures with a mistake. The dual form
+        goes on from a `checkpoint`; the other one is quick, and keeps none.
         """
         tell = progress or _nobody
         self.check_parameters()
@@ -152,7 +156,7 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         check_labels_of_form(labels, dual=self.dual)
         gathered: Any = evidence
         if labels is not None:
-            self._fit_dual(gathered, labels, tell)
+            self._fit_dual(gathered, labels, tell, checkpoint)
         else:
             self._fit_primal(gathered, tell)
         return self
@@ -177,42 +181,17 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         self.transition_ = self._mean(*transitions, visits)
         self.mistakes_, self.feature_names_, self.label_names_ = mistakes, names, labels
 
-    def _fit_dual(self, gram: GramOperator, labels: Labels, tell: RoundProgress) -> None:
+    def _fit_dual(self, gram: GramOperator, labels: Labels, tell: RoundProgress, checkpoint: Checkpoint) -> None:
         check_square(gram)
-        wide_codes, names = encode_labels(gram, labels)
-        codes, layout, n = wide_codes.astype(np.int32), gram.layout.rows, len(names)
-        is_used = labeled_structures(codes, layout.structure_starts, self.unlabeled)
+        codes, names = encode_labels(gram, labels)
+        is_used = labeled_structures(codes.astype(np.int32), gram.layout.rows.structure_starts, self.unlabeled)
         scale = self._scale(gram)
-        weights, lag = np.zeros((2, len(codes), n))
-        scores = LazyScores(gram, [n])
-        transitions = Transitions(*np.zeros((2, n, n)))
-        decoder = Decoder.of(layout.block_rows, int(layout.lengths.max()), n)
-        mistakes: list[int] = []
-        visits = 0
-        while len(mistakes) < self.rounds and mistakes[-1:] != [0]:
-            mistakes.append(0)
-            is_last = len(mistakes) == self.rounds
-            with one_blas_thread():  # the products are thin
-                for block in range(layout.n_blocks):
-                    positions, structures = layout.rows(block), layout.structures(block)
-                    starts = layout.structure_starts[structures.start : structures.stop + 1] - positions.start
-                    chains = Chains(codes[positions], starts, np.flatnonzero(is_used[structures]))
-                    visit = scores.enter(positions, coming=layout.rows_after(block, AHEAD, is_last=is_last))
-                    n_rows = len(visit.tile)
-                    change, counts = np.zeros((n_rows, n)), np.zeros(n_rows)
-                    dual = DualWeights(weights[positions], lag[positions], *visit.scores[0], change, counts)
-                    mistakes[-1] += dual_block(
-                        visit.tile, visit.local, scale, chains, dual, transitions, decoder, visits
-                    )
-                    visits += len(chains.visited)
-                    rows = np.flatnonzero(counts)
-                    made = Change(rows, scale * change[rows], scale * counts[rows]) if len(rows) else None
-                    scores.leave(visit, [made])
-            tell(len(mistakes), mistakes[-1])
+        training = DualTraining(gram, codes.astype(np.int32), is_used, len(names), scale)
+        training.run(int(self.rounds), tell, checkpoint)
         total = int(self.rounds) * int(is_used.sum())
-        self.dual_, self.scale_ = self._mean(weights, lag, total), scale
-        self.transition_ = self._mean(*transitions, total)
-        self.mistakes_, self.label_names_ = mistakes, names
+        self.dual_, self.scale_ = self._mean(training.weights, training.lag, total), scale
+        self.transition_ = self._mean(*training.transitions, total)
+        self.mistakes_, self.label_names_ = training.mistakes, names
 
     def _scale(self, gram: GramOperator) -> float:
         """The number that `scale` says or stands for."""

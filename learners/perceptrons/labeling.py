@@ -11,15 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
+import numpy as np
+
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Matrix
 from gramline.learners.chains.constraints import Constraints
 from gramline.learners.chains.positions import PositionLabeler, predict_rows
+from gramline.learners.checkpoints import NOWHERE, Checkpoint, State, named, number, part_of
 from gramline.learners.kinds import RoundProgress
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.lazy_scores import LazyScores
 from gramline.learners.operators.operator import GramOperator, check_square
-from gramline.learners.perceptrons.labeling_training import RoundState, run_round
+from gramline.learners.perceptrons.labeling_training import RoundSpan, RoundState, run_round
 
 
 class LabelingPerceptron(PositionLabeler):
@@ -88,9 +91,16 @@ class LabelingPerceptron(PositionLabeler):
         self.early_stop = early_stop
         self.constraints = constraints
 
-    def fit(self, gram: GramOperator, labels: Labels, *, progress: RoundProgress | None = None) -> Self:
+    def fit(
+        self,
+        gram: GramOperator,
+        labels: Labels,
+        *,
+        progress: RoundProgress | None = None,
+        checkpoint: Checkpoint = NOWHERE,
+    ) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
-        _train([self], gram, [labels], progress)
+        _train([self], gram, [labels], progress, checkpoint)
         return self
 
     @classmethod
@@ -111,6 +121,10 @@ class LabelingPerceptron(PositionLabeler):
 
     def pass_columns(self, n_labels: int) -> int:
         return n_labels + 1  # scores, and their magnitude
+
+    @property
+    def resumes(self) -> bool:
+        return True
 
     @property
     def round_limit(self) -> int:
@@ -148,9 +162,8 @@ class _Problem:
     learners: list[LabelingPerceptron] = field(default_factory=list)
     mistakes: list[int] = field(default_factory=list)  # per round
 
-    def end_round(self, gram: GramOperator, mistakes: int) -> None:
-        """Count the mistakes of a round; the learners that stop after it take what is learned."""
-        self.mistakes.append(mistakes)
+    def finish(self, gram: GramOperator) -> None:
+        """The learners that stop after the rounds so far take what is learned."""
         done = [learner for learner in self.learners if learner._is_done(self.mistakes)]
         for learner in done:
             learner._take(gram, self)
@@ -162,8 +175,9 @@ def _train(
     gram: GramOperator,
     label_sets: Sequence[Labels],
     progress: RoundProgress | None,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> None:
-    """Rounds over the tiles until every learner has stopped."""
+    """Rounds over the tiles until every learner has stopped; a `checkpoint` is for one learner alone."""
     problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
     for learner, labels in zip(learners, label_sets, strict=True):
         learner.check_parameters()
@@ -173,14 +187,33 @@ def _train(
         if key not in problems:
             problems[key] = _Problem(names, RoundState.start(gram, codes, len(names)))
         problems[key].learners.append(learner)
-    every, rounds = list(problems.values()), 0
+    every, first, limit = list(problems.values()), next(iter(problems.values())), learners[0].rounds
     scores = LazyScores(gram, [len(problem.names) for problem in every])
-    while running := [(number, problem) for number, problem in enumerate(every) if problem.learners]:
-        is_last = all(learner.rounds == rounds + 1 for _, problem in running for learner in problem.learners)
-        training = [(number, problem.training) for number, problem in running]
-        counts = run_round(gram, scores, training, is_last=is_last)
-        rounds += 1
+    block = 0
+
+    def state(next_block: int) -> State:
+        own = {"block": number(next_block), "mistakes": np.array(first.mistakes, np.int64)}
+        return own | named("scores", scores.state()) | named("training", first.training.state())
+
+    def visited(next_block: int) -> None:
+        after = f"block {next_block} of {gram.layout.rows.n_blocks} in round {len(first.mistakes) + 1} of {limit}"
+        checkpoint.offer(after, lambda: state(next_block))
+
+    if (begun := checkpoint.restore()) is not None:
+        scores.resume(part_of(begun, "scores"))
+        first.training.resume(part_of(begun, "training"))
+        block, first.mistakes = int(begun["block"]), begun["mistakes"].tolist()
+        first.finish(gram)
+    while running := [(k, problem) for k, problem in enumerate(every) if problem.learners]:
+        rounds = 1 + len(running[0][1].mistakes)
+        is_last = all(learner.rounds == rounds for _, problem in running for learner in problem.learners)
+        span = RoundSpan(block, is_last=is_last)
+        counts = run_round(gram, scores, [(k, problem.training) for k, problem in running], span, visited)
+        block = 0
+        for (_, problem), mistakes in zip(running, counts, strict=True):
+            problem.mistakes.append(mistakes)
         if progress is not None:
             progress(rounds, sum(counts))
-        for (_, problem), mistakes in zip(running, counts, strict=True):
-            problem.end_round(gram, mistakes)
+        for _, problem in running:
+            problem.finish(gram)
+        checkpoint.offer(f"round {rounds} of {limit}", lambda: state(0), is_last=not first.learners)

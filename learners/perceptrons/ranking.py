@@ -12,21 +12,20 @@ import numpy as np
 
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Indices, Mask, Matrix
-from gramline.learners.chains.viterbi import TIE, magnitude_probe
+from gramline.learners.chains.viterbi import magnitude_probe
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
 from gramline.learners.errors import LearnerError
 from gramline.learners.kinds import Groups, RankingLearner
-from gramline.learners.operators.lazy_scores import Change, LazyScores
 from gramline.learners.operators.operator import GramOperator, check_rows, check_square
 from gramline.learners.perceptrons.candidate_groups import (
     HYPOTHESES,
     Ballot,
-    batches_within_blocks,
     batches_within_size,
     best_candidates,
     candidate_groups,
 )
+from gramline.learners.perceptrons.ranking_training import RankingTraining
 
-BATCH_BLOCKS = 2  # two, because a group may lie across the border of two blocks
 SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates in memory at once while voting
 
 
@@ -80,7 +79,7 @@ class RankingPerceptron(RankingLearner):
         self.vote = vote
         self.average = average
 
-    def fit(self, gram: GramOperator, groups: Groups) -> Self:
+    def fit(self, gram: GramOperator, groups: Groups, *, checkpoint: Checkpoint = NOWHERE) -> Self:
         """Train on a square Gram; `groups` are candidates of one sentence each, the correct one first.
 
         Either group sizes, for rows in order, or the row numbers of each group.
@@ -88,14 +87,13 @@ class RankingPerceptron(RankingLearner):
         self.check_parameters()
         check_square(gram)
         candidates = candidate_groups(groups, gram.shape[0])
-        training = _Training(gram, candidates)
-        mistakes: list[int] = []
-        while len(mistakes) < self.passes and mistakes[-1:] != [0]:
-            mistakes.append(training.run_pass())
+        training = RankingTraining(gram, candidates)
+        training.run(int(self.passes), checkpoint)
         if training.counts:
             # A pass without a mistake repeats for ever: the last hypothesis survives all that is left.
-            training.counts[-1] += (int(self.passes) - len(mistakes)) * sum(len(rows) - 1 for rows in candidates)
-        self.mistakes_ = mistakes
+            n_left = int(self.passes) - len(training.mistakes)
+            training.counts[-1] += n_left * sum(len(rows) - 1 for rows in candidates)
+        self.mistakes_ = training.mistakes
         self.updates_ = np.array(training.updates, np.int64).reshape(-1, 2)
         self.counts_ = np.array(training.counts, np.int64)
         ones = np.ones(len(self.counts_))
@@ -143,6 +141,10 @@ class RankingPerceptron(RankingLearner):
         if (reduced.updates_ < 0).any():
             raise LearnerError(f"row {self.updates_[reduced.updates_ < 0][0]} is needed to predict, but was left out")
         return reduced
+
+    @property
+    def resumes(self) -> bool:
+        return True
 
     @property
     def is_voting(self) -> bool:
@@ -204,47 +206,3 @@ class RankingPerceptron(RankingLearner):
                 ballot.add(won - lost, np.abs(won) + np.abs(lost), self.counts_[part])
             votes.extend(ballot.votes)
         return votes
-
-
-class _Training:
-    """Updates and counts so far, and the scores F of all training candidates."""
-
-    def __init__(self, gram: GramOperator, groups: list[Indices]) -> None:
-        self.gram, self.groups = gram, groups
-        self.scores = LazyScores(gram, [1])
-        self.updates: list[tuple[int, int]] = []
-        self.counts: list[int] = []
-
-    def run_pass(self) -> int:
-        """One pass over all groups; returns the number of mistakes."""
-        before = len(self.updates)
-        for batch in batches_within_blocks(self.groups, self.gram.layout.rows, BATCH_BLOCKS):
-            compared = [self.groups[group] for group in batch if len(self.groups[group]) > 1]
-            if compared:
-                self._run_batch(compared)
-        return len(self.updates) - before
-
-    def _run_batch(self, groups: list[Indices]) -> None:
-        """The literal loop over some groups, with the Gram matrix of their rows in memory."""
-        candidates = np.unique(np.concatenate(groups))
-        visit = self.scores.enter(candidates)
-        square = visit.tile.astype(float, copy=False)
-        (scores,), magnitudes = visit.scores[0]
-        wins, losses = np.zeros((2, len(square)))
-        for group in groups:
-            correct, *others = visit.local[np.searchsorted(candidates, group)].tolist()
-            for other, loser in zip(others, group[1:].tolist(), strict=True):
-                tolerance = TIE * max(magnitudes[correct], magnitudes[other])
-                if scores[correct] - scores[other] > tolerance:
-                    if self.counts:
-                        self.counts[-1] += 1
-                    continue
-                scores += square[correct] - square[other]
-                magnitudes += np.abs(square[correct]) + np.abs(square[other])
-                wins[correct] += 1
-                losses[other] += 1
-                self.updates.append((int(group[0]), loser))
-                self.counts.append(1)
-        rows = np.flatnonzero(wins + losses)
-        change = Change(rows, (wins - losses)[rows, None], (wins + losses)[rows])
-        self.scores.leave(visit, [change if len(rows) else None])

@@ -20,6 +20,7 @@ from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.labeler import ChainLabeler, ChainScores, cross_scores
 from gramline.learners.chains.viterbi import viterbi
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
 from gramline.learners.errors import LearnerParameterError
 from gramline.learners.estimator import Loss, Unlabeled
 from gramline.learners.kinds import RoundProgress, SharedPassLearner
@@ -32,6 +33,7 @@ from gramline.learners.linear_algebra.conjugate_gradient import (
     require_converged,
 )
 from gramline.learners.linear_algebra.preconditioner import nystrom_cg_steps
+from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.zscore.kernel_problem import KernelProblem, ReducedSolution
 from gramline.learners.zscore.kernel_solves import Settings, SharedProblem, SolvedProblem, solve_all
@@ -155,9 +157,9 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         self.unlabeled = unlabeled
         self.constraints = constraints
 
-    def fit(self, gram: GramOperator, labels: Labels) -> Self:
+    def fit(self, gram: GramOperator, labels: Labels, *, checkpoint: Checkpoint = NOWHERE) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure."""
-        self._fit_all([self], gram, [labels])
+        self._fit_all([self], gram, [labels], checkpoint)
         return self
 
     @classmethod
@@ -195,6 +197,10 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         # A plan counts six blocks for a problem; here every ridge of every fold has two.
         n_ridges = len(RIDGES) if self.ridge == "auto" else len(self._settings())
         return columns * max(1, 2 * n_ridges * (1 + N_FOLDS) // 6)
+
+    @property
+    def resumes(self) -> bool:
+        return True
 
     @property
     def round_limit(self) -> int:
@@ -241,7 +247,12 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
             )
 
     @staticmethod
-    def _fit_all(learners: Sequence[KernelZScoreLabeler], gram: GramOperator, label_sets: Sequence[Labels]) -> None:
+    def _fit_all(
+        learners: Sequence[KernelZScoreLabeler],
+        gram: GramOperator,
+        label_sets: Sequence[Labels],
+        checkpoint: Checkpoint = NOWHERE,
+    ) -> None:
         shared: dict[tuple[object, ...], tuple[SharedProblem, list[KernelZScoreLabeler]]] = {}
         for learner, labels in zip(learners, label_sets, strict=True):
             learner.check_parameters()
@@ -254,7 +265,7 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
             group.append(learner)
         problems = [problem for problem, _ in shared.values()]
         is_double = any(learner.precision == "double" for learner in learners)
-        solved_all = solve_all(gram, problems, is_double=is_double)
+        solved_all = solve_all(gram, problems, is_double=is_double, checkpoint=checkpoint)
         for (_, group), solved in zip(shared.values(), solved_all, strict=True):
             _take_all(group, gram, solved)
 
@@ -263,16 +274,16 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         own = tuple(self._ridges()) if self.preconditioner == "nystrom" else ()
         return self.tolerance, self.max_iterations, self.preconditioner, self.width, own
 
-    def _cg_steps(self, problem: KernelProblem, ridges: Sequence[float]) -> Solve:
+    def _cg_steps(self, problem: KernelProblem, ridges: Sequence[float], memory: SolveMemory | None) -> Solve:
         """The solve of (G + n ridge) X = n [Yc | s_in | s_out] for all ridges."""
         n = problem.statistics.n_labels
         sides, shifts = n * problem.sides, [n * ridge for ridge in ridges]
         stopping = StoppingRule(self.tolerance, self.max_iterations)
         if self.preconditioner == "nystrom":
-            return nystrom_cg_steps(sides, shifts[0], int(self.width), stopping)
+            return nystrom_cg_steps(sides, shifts[0], int(self.width), stopping, memory=memory)
         n_extra = min(int(self.width), len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
         extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
-        return block_cg_steps(sides, shifts, stopping, extra_columns=extra)
+        return block_cg_steps(sides, shifts, stopping, extra_columns=extra, memory=memory)
 
     def _take(self, problem: KernelProblem, solved: ReducedSolution, ridges: tuple[float, float]) -> None:
         """Become the labeler that was solved for."""

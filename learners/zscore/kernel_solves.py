@@ -13,13 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from gramline.learners.arrays import Floats, Indices
-from gramline.learners.linear_algebra.conjugate_gradient import Solution, Solve, Status, solve_together
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
+from gramline.learners.linear_algebra.conjugate_gradient import Solution, Solve, Status, solve_surviving
+from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.zscore.kernel_problem import KernelProblem
 from gramline.learners.zscore.ridge_choice import HiddenFold, RidgeSetting, Trial, hidden_folds
 
 Settings = tuple[RidgeSetting, ...]  # of one labeler: one for every ridge of its list
-Steps = Callable[[KernelProblem, Sequence[float]], Solve]
+Steps = Callable[[KernelProblem, Sequence[float], SolveMemory | None], Solve]
 
 
 @dataclass(eq=False)
@@ -81,13 +83,23 @@ class SolvedProblem:
         return pairs
 
 
-def solve_all(gram: GramOperator, problems: Sequence[SharedProblem], *, is_double: bool) -> list[SolvedProblem]:
+def solve_all(
+    gram: GramOperator, problems: Sequence[SharedProblem], *, is_double: bool, checkpoint: Checkpoint = NOWHERE
+) -> list[SolvedProblem]:
     """All of them solved together; every tile is read once per iteration, in single precision unless `is_double`."""
-    parts: list[tuple[Indices, Solve]] = [
-        (shared.problem.rows, shared.steps(shared.problem, shared.all_ridges)) for shared in problems
-    ]
     hidden = [(shared, ridges, fold) for shared in problems for ridges, fold in shared.trials]
-    parts += [(shared.problem.rows[fold.visible], fold.steps(ridges)) for shared, ridges, fold in hidden]
+    n_solves = len(problems) + len(hidden)
+    # A memory holds blocks of the last iteration, which otherwise are gone by now.
+    memories = [] if checkpoint is NOWHERE else [SolveMemory() for _ in range(n_solves)]
+    memory_of: list[SolveMemory | None] = [*memories] or [None] * n_solves
+    parts: list[tuple[Indices, Solve]] = [
+        (shared.problem.rows, shared.steps(shared.problem, shared.all_ridges, memory))
+        for shared, memory in zip(problems, memory_of, strict=False)
+    ]
+    parts += [
+        (shared.problem.rows[fold.visible], fold.steps(ridges, memory=memory))
+        for (shared, ridges, fold), memory in zip(hidden, memory_of[len(problems) :], strict=True)
+    ]
 
     def product(numbers: Sequence[int], blocks: Sequence[Floats]) -> list[Floats]:
         """G times every block, whose rows are those of its part; shapes (n_rows, width)."""
@@ -104,7 +116,7 @@ def solve_all(gram: GramOperator, problems: Sequence[SharedProblem], *, is_doubl
             for number, part in zip(blocks, products, strict=True)
         }
 
-    solutions = solve_together(apply_all, [solve for _, solve in parts])
+    solutions = solve_surviving(apply_all, [solve for _, solve in parts], memories, checkpoint)
     solved = [
         SolvedProblem(shared, dict(zip(shared.all_ridges, found, strict=True)), [])
         for shared, found in zip(problems, solutions, strict=False)

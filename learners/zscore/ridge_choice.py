@@ -21,6 +21,7 @@ from gramline.learners.chains.constraints import AllowedSteps
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.linear_algebra.conjugate_gradient import Solve, StoppingRule, block_cg_steps
+from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.zscore.transitions import reduce_transitions
 
 Auto = Literal["auto"]
@@ -97,13 +98,13 @@ class HiddenFold:
         """[Yc | s_in | s_out] of the visible positions."""
         return self.known.right_hand_sides()
 
-    def steps(self, ridges: Sequence[float], smallest: float = 0.0) -> Solve:
+    def steps(self, ridges: Sequence[float], smallest: float = 0.0, memory: SolveMemory | None = None) -> Solve:
         """The solve of (G + n ridge) X = n [Yc | s_in | s_out] for all ridges; none is below `smallest`."""
         n = self.known.n_labels
         n_extra = min(EXTRA_WIDTH, len(self.sides)) - self.sides.shape[1]
         extra = np.random.default_rng(0).normal(size=(len(self.sides), n_extra)) if n_extra > 0 else None
         shifts = [n * max(ridge, smallest) for ridge in ridges]
-        return block_cg_steps(n * self.sides, shifts, STOPPING, extra_columns=extra)
+        return block_cg_steps(n * self.sides, shifts, STOPPING, extra_columns=extra, memory=memory)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ import click
 
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
+from gramline.pipeline.cli.checkpoint_options import CheckpointOptions, checkpoint_options
 from gramline.pipeline.cli.cluster_options import HERE, cluster_options, say_unused, workplace
-from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, fit_corpus, fit_run
+from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, Manner, fit_corpus, fit_run
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
@@ -38,6 +39,7 @@ from gramline.pipeline.crossval.first_fit import fit_telling
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.gram.stored import StoredGram, report_reads
+from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
 from gramline.pipeline.models.saved import require_new_model
@@ -57,7 +59,8 @@ SOURCE is a file with labels (what `gramline corpus import` reads), a corpus, or
 build` wrote. From a file alone, with no other option, words get spelling features, the recommended kernel and learner
 are taken, a short cross-validation says how good the labels are, and the model knows how to read new text. A ranker
 learns from a Gram matrix over candidates, whose corpus has the columns group and score (`gramline corpus candidates`
-writes them). Training runs in this process unless --workers, --cluster or --scheduler asks for Dask.
+writes them). Training runs in this process unless --workers, --cluster or --scheduler asks for Dask. One that was
+stopped, by Ctrl-C, a signal or --stop-after, goes on with the same command and ends with the same model.
 
 \b
 Example:
@@ -107,6 +110,7 @@ Example:
 @kernel_options
 @cluster_options
 @telling_options
+@checkpoint_options
 @cost_option
 @json_option
 def fit(
@@ -123,6 +127,7 @@ def fit(
     given: OptionValues,
     telling: Telling,
     bill: Bill,
+    stops: CheckpointOptions,
     as_json: bool,
 ) -> None:
     job = load_job(job_path, given)
@@ -130,15 +135,15 @@ def fit(
         if source is not None or rounds is not None or extra or given.of("learner") or given.of("kernel"):
             raise InputError("--from-run says what is trained on what; leave SOURCE, the learner and the kernel out")
         say_unused(job)
-        fit_run(from_run, job.model.path, overwrite, telling, as_json, bill)
+        fit_run(from_run, job.model.path, Manner(overwrite, telling, as_json, bill, stops))
         return
     wanted = LearnerOptions.of(job, rounds, extra)
     learner = wanted.named()
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
     if (path := _file_to_train_on(job, source, learner)) is not None:
         say_unused(job)
-        options = (evaluates is not False, overwrite, telling, as_json, bill)
-        fit_corpus(CorpusFit(job, path, source is not None, wanted, *options))
+        manner = (overwrite, telling, as_json, bill, stops)
+        fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, *manner))
         return
     _refuse_options_of_files(given, evaluates)
     learner = learner or wanted.of_name(DEFAULT_LEARNER)
@@ -148,9 +153,12 @@ def fit(
         return
     target = required(job.model.path, "model", "where to write the model (-o MODEL)")
     require_new_model(target, overwrite)
+    stops.require_suited(learner)
+    checkpoint = stops.checkpoint(target)
     begin = perf_counter()
-    with when_stopped("no model was written, the Gram matrix is kept; the same command trains again"):
-        model, more = training.run()
+    left = "no model was written, the Gram matrix is kept; the same command trains again"
+    with when_stopped(left), checkpoint.kept():
+        model, more = training.run(checkpoint)
         replace(model, cost=bill.cost).save(target, overwrite=overwrite)
     seconds = perf_counter() - begin
     trained = model.learner.attributes()["fitted"]
@@ -208,7 +216,7 @@ class Fitting:
     telling: Telling
     as_json: bool
 
-    def run(self) -> tuple[Model | Ranker, dict[str, Any]]:
+    def run(self, checkpoint: TrainingCheckpoint) -> tuple[Model | Ranker, dict[str, Any]]:
         """The model, and what else is to be said of it."""
         learner: Any = self.learner
         gram = self._gram()
@@ -219,9 +227,10 @@ class Fitting:
                 _say_plan(plan)
             with report_reads(gram, listener):
                 if isinstance(learner, RankingLearner):
-                    return self._ranker(learner, gram)
+                    return self._ranker(learner, gram, checkpoint, listener)
                 say_notes(dropped_notes(learner, gram.labels))
-                trained = fit_telling(learner, gram, gram.labels, listener)
+                checkpoint.begin(identity_of(learner, gram, gram.labels), listener)
+                trained = fit_telling(learner, gram, gram.labels, listener, checkpoint)
                 model = Model.of(trained, gram.row_corpus, gram.kernel, recipe=gram.recipe)
                 return model, {} if plan is None else {"plan": plan.to_dict()}
 
@@ -249,14 +258,17 @@ class Fitting:
             gram.executor = executor
             yield plan_learner(gram, self.learner) if self.learner.name == FACTORING else None
 
-    def _ranker(self, learner: Any, gram: StoredGram) -> tuple[Ranker, dict[str, Any]]:
+    def _ranker(
+        self, learner: Any, gram: StoredGram, checkpoint: TrainingCheckpoint, listener: Listener
+    ) -> tuple[Ranker, dict[str, Any]]:
         """The ranker, and what its forest is worth."""
         if not self.candidates:
             raise InputError(
                 f"{learner.name} learns from groups of candidates; give the corpus of the Gram matrix, which has them "
                 "in its columns, as --candidates CORPUS"
             )
-        ranker = fit_ranker(learner, gram, [Corpus.load(path) for path in self.candidates])
+        corpora = [Corpus.load(path) for path in self.candidates]
+        ranker = fit_ranker(learner, gram, corpora, checkpoint=checkpoint, progress=listener)
         speed = forest_speed(ranker, learner, gram.row_corpus)
         worth = {} if speed is None else {"times_faster": speed.ratio, "seconds_per_candidate": speed.forest_seconds}
         return ranker, worth

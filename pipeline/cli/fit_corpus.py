@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import describe
 from gramline.kernels.errors import KernelWarning
 from gramline.learners.estimator import Learner
+from gramline.pipeline.cli.checkpoint_options import CheckpointOptions
 from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_from
@@ -95,6 +96,7 @@ class CorpusFit:
     telling: Telling
     as_json: bool
     bill: Bill
+    stops: CheckpointOptions
 
     @property
     def target(self) -> str:
@@ -132,6 +134,7 @@ def fit_corpus(fitting: CorpusFit) -> None:
     named = fitting.wanted.named()
     target = fitting.target
     require_new_model(target, fitting.overwrite)
+    checkpoint = fitting.stops.checkpoint(target)
     begin = perf_counter()
     corpus = fitting.read(named)
     if not any(corpus.label_counts().values()):
@@ -140,6 +143,7 @@ def fit_corpus(fitting: CorpusFit) -> None:
     asked = fitting.asked_kernel(corpus)
     advised = recommended_learner(corpus, None if asked is None else asked.kernel)
     learner = fitting.wanted.on(advised) if named is None else named
+    fitting.stops.require_suited(learner)
     choice = fitting.kernel(corpus, learner, asked)
     kernel = None if choice is None else choice.kernel
     if not fitting.as_json:
@@ -149,11 +153,17 @@ def fit_corpus(fitting: CorpusFit) -> None:
     if choice is not None:
         say_notes([*choice.notes, *kernel_notes(choice.kernel, corpus)])
     say_notes(dropped_notes(learner, corpus.labels))
-    with when_stopped("no model was written; the same command trains again"):
+    with when_stopped("no model was written; the same command trains again"), checkpoint.kept():
         with fitting.telling.show(fitting.as_json) as listener, warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)  # a matrix on disk would say the notes of its kernel again
             result = first_fit(
-                corpus, learner, kernel, evaluates=fitting.evaluates, beside=fitting.path, listener=listener
+                corpus,
+                learner,
+                kernel,
+                evaluates=fitting.evaluates,
+                beside=fitting.path,
+                listener=listener,
+                checkpoint=checkpoint,
             )
         replace(result.model, cost=fitting.bill.cost).save(target, overwrite=fitting.overwrite)
     say_notes(result.model.learner.notes())
@@ -167,18 +177,31 @@ def fit_corpus(fitting: CorpusFit) -> None:
         fitting.bill.say(head=MARGIN)
 
 
-def fit_run(path: str, target: str | None, overwrite: bool, telling: Telling, as_json: bool, bill: Bill) -> None:
+class Manner(NamedTuple):
+    """How a training is told of, billed and stopped."""
+
+    overwrite: bool
+    telling: Telling
+    as_json: bool
+    bill: Bill
+    stops: CheckpointOptions
+
+
+def fit_run(path: str, target: str | None, manner: Manner) -> None:
     """Train the winner of a cross-validation on everything, and save the model."""
+    overwrite, telling, as_json, bill, stops = manner
     won = winner(path)
     written = target or f"{Path(path).name.partition('.')[0]}.model.zarr"
     require_new_model(written, overwrite)
+    stops.require_suited(won.learner)
+    checkpoint = stops.checkpoint(written)
     begin = perf_counter()
     if not as_json:
         say_folded("winner   ", f"{won.name}: {won.metric.replace('_', ' ')} {won.score:.4f} over the folds")
         _say_pair(won.learner, won.kernel)
-    with when_stopped("no model was written; the same command trains again"):
+    with when_stopped("no model was written; the same command trains again"), checkpoint.kept():
         with telling.show(as_json) as listener:
-            model = fit_winner(won, listener)
+            model = fit_winner(won, listener, checkpoint)
         replace(model, cost=bill.cost).save(written, overwrite=overwrite)
     result = FirstFit(model, None)
     seconds = perf_counter() - begin

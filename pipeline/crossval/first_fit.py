@@ -1,4 +1,4 @@
-"""From a labeled corpus to a model and how good it is: kernel, Gram matrix, a short cross-validation, training.
+"""From a labeled corpus to a model and how good it is: kernel, Gram matrix, training, a short cross-validation.
 
 What `gramline fit` does with a file. The Gram matrix is made once for the folds and for the training on everything, in
 memory, on disk, or not at all: see `training_gram`.
@@ -17,6 +17,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.quick import QuickScore, quick_score
 from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
+from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.training_gram import training_gram
 
@@ -37,31 +38,55 @@ def first_fit(
     evaluates: bool = True,
     beside: str | None = None,
     listener: Listener = silent,
+    checkpoint: TrainingCheckpoint | None = None,
 ) -> FirstFit:
-    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; `beside`: see `training_gram`."""
+    """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; `beside`: see `training_gram`.
+
+    The training comes first: a checkpoint keeps it while its like are cross-validated.
+    """
     evidence = corpus if kernel is None else training_gram(kernel, corpus, learner, beside=beside, progress=listener)
+    if checkpoint is not None and kernel is not None and not isinstance(evidence, Corpus):
+        checkpoint.begin(identity_of(learner, evidence, corpus.labels, kernel, corpus), listener)
+    fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener, checkpoint)
     score = None
     if evaluates:
+        if checkpoint is not None:
+            checkpoint.settle()
         listener(Message("cross-validating"))
         score = quick_score(learner, evidence, corpus.labels)
-    fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener)
     return FirstFit(Model.of(fitted, corpus, kernel), score)
 
 
-def fit_winner(winner: Winner, listener: Listener = silent) -> Model:
+def fit_winner(winner: Winner, listener: Listener = silent, checkpoint: TrainingCheckpoint | None = None) -> Model:
     """The winner of a run on all its structures: from the stored Gram matrix where there still is one."""
     gram = winner.gram()
     if gram is not None:
-        fitted = fit_telling(winner.learner.fresh(), gram, gram.labels, listener)
+        learner = winner.learner.fresh()
+        if checkpoint is not None:
+            checkpoint.begin(identity_of(learner, gram, gram.labels), listener)
+        fitted = fit_telling(learner, gram, gram.labels, listener, checkpoint)
         corpus = gram.row_corpus if winner.corpus_path is None else winner.corpus()
         return Model.of(fitted, corpus, winner.kernel)
-    return first_fit(winner.corpus(), winner.learner, winner.kernel, evaluates=False, listener=listener).model
+    return first_fit(
+        winner.corpus(), winner.learner, winner.kernel, evaluates=False, listener=listener, checkpoint=checkpoint
+    ).model
 
 
-def fit_telling(learner: Any, evidence: GramOperator | Corpus, labels: Any, listener: Listener) -> Learner:
-    """Train; after every round the listener hears of it, from learners that have rounds."""
+def fit_telling(
+    learner: Any,
+    evidence: GramOperator | Corpus,
+    labels: Any,
+    listener: Listener,
+    checkpoint: TrainingCheckpoint | None = None,
+) -> Learner:
+    """Train; after every round the listener hears of it, from learners that have rounds.
+
+    A `checkpoint` has begun; learners that cannot go on from it take none.
+    """
     given = (evidence,) if isinstance(evidence, Corpus) else (evidence, labels)
-    more = {"progress": _telling(learner, listener)} if learner.round_measure else {}
+    more: dict[str, Any] = {"progress": _telling(learner, listener)} if learner.round_measure else {}
+    if checkpoint is not None and learner.resumes:
+        more["checkpoint"] = checkpoint
     trained: Learner = learner.fit(*given, **more)
     return trained
 

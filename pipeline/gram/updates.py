@@ -62,7 +62,7 @@ class UpdateSpreader:
         number, self._n_orders = self._n_orders, self._n_orders + 1
         numbers = [self._published(packet) for packet in order.packets]
         widths = np.array(self._n_columns, np.int64)
-        self._letters.write(f"order-{number}", {"rows": _listed(order.rows), "since": order.since, "widths": widths})
+        self._letters.write(_order(number), {"rows": _listed(order.rows), "since": order.since, "widths": widths})
         parts = [
             UpdateTask(self._store.url, self._store.identity, self._letters.url, number, part, tuple(numbers[low:high]))
             for part, (low, high) in enumerate(pairwise(_cuts(order)))
@@ -92,14 +92,14 @@ class UpdateSpreader:
                     own.sums[:] += scores.sums
                     own.magnitudes[:] += scores.magnitudes
             self._letters.remove(_answer(number, part))
-        self._letters.remove(f"order-{number}")
+        self._letters.remove(_order(number))
         return total
 
 
 def update_rows(task: UpdateTask) -> int:
     """On a worker: the sums of one part, left as a letter; how many stored tiles were read."""
     letters = Letters(task.letters)
-    order = letters.read(f"order-{task.order}")
+    order = letters.read(_order(task.order))
     source, gram = _sources.get((task.store, task.identity), lambda: _open(planned_store(task.store, task.identity)))
     packets = [_packets.get((task.letters, n), partial(_read_change, letters, n, source)) for n in task.packets]
     rows, widths = order["rows"], order["widths"].tolist()
@@ -109,7 +109,8 @@ def update_rows(task: UpdateTask) -> int:
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # refused by the learner, with the row
         for batch, target, values in source.pending(rows, packets, order["since"]):
             add_changes(combined(batch), scores, target, values)
-    letters.write(_answer(task.order, task.part), _to_answer(scores))
+    if letters.has(_order(task.order)):  # a training that has ended takes no answers, and has removed its letters
+        letters.write(_answer(task.order, task.part), _to_answer(scores))
     return gram.tile_reads - before
 
 
@@ -158,6 +159,10 @@ def _to_answer(scores: Mapping[int, Scores]) -> Arrays:
 def _from_answer(answer: Arrays) -> dict[int, Scores]:
     problems = sorted({int(name.partition("-")[0]) for name in answer})
     return {k: Scores(answer[f"{k}-sums"], answer[f"{k}-magnitudes"]) for k in problems}
+
+
+def _order(number: int) -> str:
+    return f"order-{number}"
 
 
 def _change(number: int) -> str:

@@ -26,6 +26,7 @@ from gramline.pipeline.cost import Spent
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.notes import warn_about_kernel
+from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.training_gram import training_gram
@@ -99,8 +100,17 @@ class KernelLabeler(Estimator):
         self.client = client
         self.block_rows = block_rows
 
-    def fit(self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None) -> Self:
-        """Train on labeled structures; a corpus may carry its labels itself."""
+    def fit(
+        self,
+        X: Corpus | Iterable[Any],
+        y: Iterable[Any] | None = None,
+        *,
+        checkpoint: TrainingCheckpoint | None = None,
+    ) -> Self:
+        """Train on labeled structures; a corpus may carry its labels itself.
+
+        With a `checkpoint` of the path where the model will be saved, the same `fit` goes on where it was interrupted.
+        """
         self.check_parameters()
         if isinstance(self.learner, RankingLearner):
             raise LearnerParameterError(
@@ -110,12 +120,14 @@ class KernelLabeler(Estimator):
         spent = Spent()
         corpus = self._described(self._corpus(X, y))
         learner: Any = recommended_learner(corpus, self.kernel) if self.learner is None else self.learner.fresh()
+        if checkpoint is not None and not learner.resumes:
+            raise LearnerParameterError(f"{type(learner).__name__} trains in one go and takes no checkpoint")
         kernel = None
         if learner.reads_corpus:
             learner.fit(corpus)
         else:
             kernel = recommended_kernel(corpus) if self.kernel is None else self.kernel
-            learner.fit(self._gram(kernel, corpus, learner), corpus.labels)
+            _fit_on_gram(learner, self._gram(kernel, corpus, learner), corpus, kernel, checkpoint)
         self._keep(replace(Model.of(learner, corpus, kernel), cost=spent.cost), learner)
         if (problem := no_better_than_majority(self.model_, corpus)) is not None:
             warnings.warn(problem, stacklevel=2)
@@ -198,3 +210,14 @@ class KernelLabeler(Estimator):
                 f"{type(self.kernel).__name__} compares {self.kernel.packed_kind}; give a Corpus of them, not lists"
             )
         return Corpus.from_sequences(X, y).described(Recipe(LISTS))
+
+
+def _fit_on_gram(
+    learner: Any, gram: GramOperator, corpus: Corpus, kernel: Kernel, checkpoint: TrainingCheckpoint | None
+) -> None:
+    if checkpoint is None:
+        learner.fit(gram, corpus.labels)
+        return
+    checkpoint.begin(identity_of(learner, gram, corpus.labels, kernel, corpus))
+    with checkpoint.kept():
+        learner.fit(gram, corpus.labels, checkpoint=checkpoint)

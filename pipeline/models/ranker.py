@@ -30,7 +30,9 @@ from gramline.pipeline.candidates.columns import Groups
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.cost import Cost, Spent
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.new_structures import pack_like
 from gramline.pipeline.models.saved import (
     SavedLearner,
@@ -198,10 +200,18 @@ def _forest_from(
     return kept.from_arrays(kernel, arrays)
 
 
-def fit_ranker(learner: RankingPerceptron, gram: Any, candidates: Sequence[Corpus]) -> Ranker:
+def fit_ranker(
+    learner: RankingPerceptron,
+    gram: Any,
+    candidates: Sequence[Corpus],
+    *,
+    checkpoint: TrainingCheckpoint | None = None,
+    progress: Listener = silent,
+) -> Ranker:
     """Train on a stored Gram matrix over the candidates of one corpus, or of those appended after it as well.
 
-    A corpus says in its columns `group` and `score` which candidates belong together, and how good each is.
+    A corpus says in its columns `group` and `score` which candidates belong together, and how good each is. With a
+    `checkpoint` it goes on where it was interrupted, which `progress` hears of.
 
     >>> from tempfile import TemporaryDirectory
     >>> from gramline.kernels import SubsetTree
@@ -233,7 +243,12 @@ def fit_ranker(learner: RankingPerceptron, gram: Any, candidates: Sequence[Corpu
         begin += len(corpus)
     if begin != len(rows):
         raise InputError(f"the Gram matrix has {len(rows)} candidates, but the corpora given have {begin}; give all")
-    return replace(Ranker.of(learner.fit(gram, groups), rows, gram.kernel), cost=spent.cost)
+    if checkpoint is None:
+        learner.fit(gram, groups)
+    else:
+        checkpoint.begin(identity_of(learner, gram, groups), progress)
+        learner.fit(gram, groups, checkpoint=checkpoint)
+    return replace(Ranker.of(learner, rows, gram.kernel), cost=spent.cost)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,10 @@ class Letters:
         except (BadZipFile, ValueError, OSError, EOFError) as error:
             raise RunError(f"{name} of {self.url} is damaged", advice="run the command again") from error
 
+    def has(self, name: str) -> bool:
+        with storage_errors(self.url):
+            return sync(self._store.exists(name))
+
     def remove(self, name: str) -> None:
         with storage_errors(self.url):
             sync(self._store.delete(name))

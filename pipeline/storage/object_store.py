@@ -109,6 +109,14 @@ def put(bucket: Any, key: str, content: bytes, *, only_new: bool = False) -> boo
     return True
 
 
+def get(bucket: Any, key: str) -> bytes | None:
+    """An object whole; None where there is none."""
+    try:
+        return bytes(obstore.get(bucket, key).bytes())
+    except (FileNotFoundError, refusals.NotFoundError):
+        return None
+
+
 def update_document(bucket: Any, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Replace a JSON document by `change` of what it holds; when somebody else was faster, of what they wrote."""
     while True:

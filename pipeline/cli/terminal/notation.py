@@ -17,7 +17,7 @@ from gramline.kernels.catalogue import EVERYTHING, find
 from gramline.kernels.parameters import Record, plain_value
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import system_reason
-from gramline.pipeline.settings_file import Size
+from gramline.pipeline.settings_file import Duration, Size
 
 NUMBER = r"[-+0-9.][-+0-9.eE]*"
 FACTOR = re.compile(rf"\s*{NUMBER}\s*\*")  # of something that is added
@@ -29,6 +29,11 @@ ReadObject = Callable[[str, str], dict[str, Any]]
 def in_bytes(_context: click.Context, option: click.Parameter, size: Any) -> Any:
     """The callback of an option that takes a size such as 2GiB."""
     return None if size is None else plain_value(option.opts[0], Size(), size, InputError)
+
+
+def in_seconds(_context: click.Context, option: click.Parameter, time: Any) -> Any:
+    """The callback of an option that takes a time such as 3h."""
+    return None if time is None else plain_value(option.opts[0], Duration(), time, InputError)
 
 
 def parse_sum(text: str, what: str, folder: Path = Path(), read: ReadObject | None = None) -> dict[str, Any]:

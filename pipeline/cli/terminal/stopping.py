@@ -52,9 +52,9 @@ def defer_signals() -> Iterator[None]:
 
 @contextmanager
 def when_stopped(left: str) -> Iterator[None]:
-    """`left` tells what a stop inside the block leaves behind and how to go on, if not by beginning again."""
+    """`left` tells what a stop inside the block leaves behind and how to go on, unless somebody inside knows better."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        stop.args = (left,)
+        stop.args = stop.args or (left,)
         raise

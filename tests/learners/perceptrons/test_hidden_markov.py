@@ -189,6 +189,7 @@ def test_state_and_parameters():
 
 def test_interpreted_equals_compiled(monkeypatch):
     from gramline.learners.perceptrons import hidden_markov as module
+    from gramline.learners.perceptrons import hidden_markov_training
 
     gram, _, _ = grams(8)
     train = corpus(*TRAIN)
@@ -198,7 +199,7 @@ def test_interpreted_equals_compiled(monkeypatch):
     )
     monkeypatch.setattr(hidden_markov_loops, "update_transitions", hidden_markov_loops.update_transitions.py_func)
     monkeypatch.setattr(module, "primal_round", module.primal_round.py_func)
-    monkeypatch.setattr(module, "dual_block", module.dual_block.py_func)
+    monkeypatch.setattr(hidden_markov_training, "dual_block", hidden_markov_training.dual_block.py_func)
     assert_close(HiddenMarkovPerceptron(3).fit(train).emission_, primal.emission_)
     assert_close(HiddenMarkovPerceptron(3, dual=True, scale=1).fit(gram, train.labels).dual_, dual.dual_)
 
