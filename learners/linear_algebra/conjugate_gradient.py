@@ -168,7 +168,7 @@ def solve_surviving(
 
     def after(results: dict[int, list[Solution]], is_last: bool) -> None:
         nonlocal n_products
-        for number, solutions in results.items():
+        for number, solutions in results.items() if memories else ():
             memories[number].state = _ended_state(solutions)
         if n_products > n_begun:
             checkpoint.offer(f"iteration {n_products}", state, is_last=is_last)
