@@ -9,13 +9,38 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler import Compiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 CACHE = os.environ.get("GRAMLINE_JIT_CACHE", "1") != "0"
+OPTIONS: dict[str, Any] = {"nogil": True, "cache": CACHE, "fastmath": False, "parallel": False, "error_model": "numpy"}
 
 
 def jit(function: F) -> F:
     """Compile `function`; the plain Python version stays reachable as `function.py_func`."""
-    compiled: Any = numba.njit(nogil=True, cache=CACHE, fastmath=False, parallel=False, error_model="numpy")(function)
+    compiled: Any = numba.njit(**OPTIONS)(function)
+    return cast(F, compiled)
+
+
+class Apart(Compiler):
+    """The compiler of functions whose arrays lie apart; numba offers that only to its own parallel loops."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.noalias = True
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
+
+
+def jit_inline(function: F) -> F:
+    """As `jit`, but always part of its callers: a call that hands over many arrays costs more than a short loop."""
+    compiled: Any = numba.njit(forceinline=True, **OPTIONS)(function)
+    return cast(F, compiled)
+
+
+def jit_apart(function: F) -> F:
+    """Compile an inner loop into its callers; no array that it writes may overlap with another of its arguments.
+
+    Otherwise the compiler checks all pairs of arrays before every loop, and gives up vectors where they are many.
+    """
+    compiled: Any = numba.njit(pipeline_class=Apart, forceinline=True, **OPTIONS)(function)
     return cast(F, compiled)

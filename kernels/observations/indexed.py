@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gramline.kernels.observations.count_loops import place_columns
-from gramline.kernels.observations.product_loops import RowSlots, SlottedColumns, place_features
+from gramline.kernels.observations.product_loops import ABSENT, RowSlots, SlottedColumns, place_features
 from gramline.kernels.packing import Features, Floats, Ints, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
 
@@ -49,10 +49,10 @@ class IndexedFeatures(Features):
 
 
 def room_for_columns(n_dense: int, n_cols: int, rare_starts: Offsets, *, counts: bool) -> SlottedColumns:
-    """Memory for `n_dense` lines and the rare lists: of bytes that hold two columns each for counts, else of floats."""
+    """Memory for `n_dense` lines and the rare lists: of bits for counts, in whole cache lines, else of floats."""
     n_rare = int(rare_starts[-1])
     if counts:
-        lines = np.empty((n_dense + 1, (n_cols + 1) // 2), np.uint8)
+        lines = np.empty((n_dense + 1, -(-n_cols // 512) * 8), np.uint64)
         return SlottedColumns(lines, rare_starts, np.empty(n_rare, np.int32), NO_VALUES)
     return SlottedColumns(np.empty((n_dense, n_cols)), rare_starts, np.empty(n_rare, np.int32), np.empty(n_rare))
 
@@ -61,9 +61,9 @@ def _indexed(features: Features, values: Floats, *, counts: bool) -> FeatureInde
     n_columns = np.bincount(features.indices)
     is_dense = n_columns >= max(1, int(len(features) * DENSE_SHARE))
     slot_of = np.empty(len(n_columns) + 1, np.int32)
-    slot_of[:-1] = np.where(is_dense, 2 * (np.cumsum(is_dense) - 1), 2 * (np.cumsum(~is_dense) - 1) + 1)
-    rare_counts = np.append(n_columns[~is_dense], 0)  # the last list is empty: that of unknown features
-    slot_of[-1] = 2 * (len(rare_counts) - 1) + 1
+    slot_of[:-1] = np.where(is_dense, 2 * (np.cumsum(is_dense) - 1), 2 * np.cumsum(~is_dense) + 1)
+    slot_of[-1] = ABSENT
+    rare_counts = np.append(0, n_columns[~is_dense])
     columns = room_for_columns(int(is_dense.sum()), len(features), offsets_from_lengths(rare_counts), counts=counts)
     slots = slot_of[features.indices]
     if counts:

@@ -2,6 +2,7 @@
 
 A feature that many columns have is *dense*: a whole line over the columns, added with vector instructions. Any other
 is *rare*: the list of its columns. Slot 2 d is dense line d, slot 2 p + 1 is rare list p, NOWHERE is no row's feature.
+List 0 is empty: ABSENT is the slot of features that no column has.
 """
 
 from typing import Any, NamedTuple
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from gramline.kernels._jit import jit
 from gramline.kernels.packing import Floats, Ints, Offsets
 
-Lines = NDArray[Any]  # bytes for counts (`count_loops`), float64 for sums
+Lines = NDArray[Any]  # words for counts (`count_loops`), float64 for sums
 
-NOWHERE = -1
+NOWHERE, ABSENT = -1, 1
 
 
 class RowSlots(NamedTuple):
@@ -28,8 +29,8 @@ class RowSlots(NamedTuple):
 class SlottedColumns(NamedTuple):
     """The columns by feature: a line over all columns for a dense one, a list of columns for a rare one."""
 
-    dense: Lines  # shape (n_dense, n_cols) for sums; for counts two columns a byte, and a line of 0 at the end
-    rare_starts: Offsets  # rare list p is rare_starts[p]:rare_starts[p + 1]; empty for a feature that no column has
+    dense: Lines  # shape (n_dense, n_cols) for sums; for counts a bit per column, and a line of 0 at the end
+    rare_starts: Offsets  # rare list p is rare_starts[p]:rare_starts[p + 1]; list 0 is empty
     rare_cols: Ints
     rare_values: Floats  # of the length of rare_cols, or empty where every value is 1
 
@@ -66,15 +67,18 @@ def assign_slots(row_indices: Ints, col_indices: Ints, least_dense: int) -> tupl
     """
     state = count_columns(row_indices, col_indices)  # of a feature: its number of columns, ~slot once it has one
     row_slots = np.empty(len(row_indices), np.int32)
-    rare_starts = np.zeros(len(row_indices) + 1, np.int64)
-    n_dense = n_rare = 0
+    rare_starts = np.empty(len(row_indices) + 2, np.int64)  # few are used: zeros would be written to all
+    rare_starts[:2] = 0
+    n_dense, n_rare = 0, 1
     for e in range(len(row_indices)):
         feature = row_indices[e]
         n_columns = state[feature]
         if n_columns >= least_dense:
             state[feature] = ~(2 * n_dense)
             n_dense += 1
-        elif n_columns >= 0:
+        elif n_columns == 0:
+            state[feature] = ~ABSENT
+        elif n_columns > 0:
             state[feature] = ~(2 * n_rare + 1)
             rare_starts[n_rare + 1] = rare_starts[n_rare] + n_columns
             n_rare += 1

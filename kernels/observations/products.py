@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 
 from gramline.kernels.observations.base import GatheredStrips, RoundedStrips, Strips, inverse_norms
 from gramline.kernels.observations.count_loops import (
+    PADDING,
     SinglePowers,
     Singles,
     fill_from_counts,
@@ -30,8 +31,9 @@ from gramline.kernels.observations.product_loops import (
 from gramline.kernels.packing import Features, Floats, Ints, Packed, frozen
 
 # Measured on 2048 columns: a dense line costs about as much as a rare list of this share of the columns.
-DENSE_SHARE_OF_COUNTS = 1 / 128
+DENSE_SHARE_OF_COUNTS = 1 / 256
 DENSE_SHARE_OF_SUMS = 1 / 8
+COUNTED_ROWS = 8  # at once
 MOST_SINGLE_DEGREE, MOST_SINGLE_OFFSET = 4, 1e4
 # Nanoseconds per cell, rough: only their ratios decide which way is taken.
 GATHER_COST, TABLE_COST, COUNT_COST, SUM_COST, EXPONENTIAL_COST = 0.6, 0.5, 0.02, 0.15, 5.0
@@ -97,7 +99,7 @@ class Counted:
         self.most = min(int(self.row_sizes.max(initial=0)), int(self.col_sizes.max(initial=0)))
         dtype = np.uint8 if self.most < 1 << 8 else np.uint16 if self.most < 1 << 16 else np.uint32
         self.rows, self.cols = slotted(rows, cols, DENSE_SHARE_OF_COUNTS, counts=True)
-        self.room = np.empty(2 * self.cols.dense.shape[1], dtype)
+        self.room = np.empty((COUNTED_ROWS, 64 * self.cols.dense.shape[1]), dtype)
 
 
 class CountedStrips:
@@ -136,7 +138,10 @@ class PowerStrips:
             for side in sides
         ]
         units = [inverse_norms(squared_norms(side)) if feature_map.of_unit_rows else NO_VALUES for side in sides]
-        singles = (array.astype(np.float32) for array in (*scales, *units))
+        singles = [array.astype(np.float32) for array in (*scales, *units)]
+        for number in (1, 3):  # those of the columns
+            if len(singles[number]):
+                singles[number] = np.append(singles[number], np.zeros(PADDING, np.float32))
         self.powers = SinglePowers(np.float32(power.offset), power.degree, *singles)
 
     def fill(self, first: int, last: int, out: Singles) -> None:

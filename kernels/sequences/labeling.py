@@ -23,19 +23,21 @@ from gramline.kernels.marginalized import (
 )
 from gramline.kernels.marginals import Marginals, MarginalTables
 from gramline.kernels.observations.base import Identity
+from gramline.kernels.observations.count_loops import PADDING
 from gramline.kernels.observations.equal_columns import EqualColumns, list_equal_columns
 from gramline.kernels.observations.products import PowerStrips
 from gramline.kernels.packing import Floats, Offsets, Packed
 from gramline.kernels.parameters import Weight, ZeroToOne
 from gramline.kernels.priors import UniformPrior
 from gramline.kernels.sequences.chain_loops import sweep_chains
-from gramline.kernels.sequences.counted_loops import FIRST, CountedSequences, sweep_counted
+from gramline.kernels.sequences.counted_loops import CountedSequences, sweep_counted
 from gramline.kernels.sequences.gappy_loops import GappyRows, sweep_gappy
 from gramline.kernels.sequences.matching_loops import SequencePair, fill_runs
 from gramline.kernels.sequences.side_by_side import LANES, SideBySide
 from gramline.kernels.sequences.sweep_loops import sweep_contiguous
 
 CHUNK_COLUMNS = 1024  # 1+U' of a sentence of 40 positions stays in the second-level cache; measured
+COUNTED_COLUMNS = 2048  # kap (1+D') of such a sentence stays there, too; memory takes whole rows faster; measured
 SPARSE_SHARE = 0.15  # share of equal pairs below which visiting only them beats sweeping over all; measured
 
 
@@ -116,26 +118,25 @@ class SequenceLabeling(ReachingLabeling):
 
 def _counted(work: Work, observed: PowerStrips) -> tuple[CountedSequences, tuple[Any, Any, Any], NDArray[Any]]:
     """What the loop over a whole tile of binary features takes."""
-    marginals, counted = work.marginals, observed.counted
-    n_chunks = max(1, round(work.cols.n_positions / CHUNK_COLUMNS))
+    marginals, counted, starts = work.marginals, observed.counted, work.cols.starts
+    n_chunks = max(1, round(work.cols.n_positions / COUNTED_COLUMNS))
     widest = -(-work.cols.n_positions // n_chunks) + int(work.cols.lengths.max(initial=0))
-    runs = structure_runs(work.cols.starts, widest)
-    chunks = np.array([0, *(last for _, last in runs)], np.int64)
-    col_starts = work.cols.starts
-    own_starts = col_starts[:-1] - np.repeat(col_starts[chunks[:-1]], np.diff(chunks))
+    runs = list(structure_runs(starts, widest))
+    bounds = [starts[first : last + 1] - starts[first] for first, last in runs]
     pair = CountedSequences(
         row_starts=work.rows.starts,
-        col_starts=col_starts,
-        chunks=chunks,
-        starts=own_starts.astype(np.uint32),
-        shifted_starts=(FIRST + col_starts).astype(np.uint32),
+        col_starts=starts,
+        chunks=np.array([0, *(last for _, last in runs)], np.int64),
+        bounds=np.concatenate([starts[:0], *bounds]).astype(np.uint32),
         rows=counted.rows,
         cols=counted.cols,
         powers=observed.powers,
         left=marginals.left,
         by_label=marginals.left if marginals.is_uniform else marginals.by_label,
     )
-    return pair, (work.factor, work.scale, work.limit), counted.room
+    longest = int(work.rows.lengths.max(initial=0))
+    room = np.zeros((longest, counted.room.shape[1] + PADDING), counted.room.dtype)
+    return pair, (work.factor, work.scale, work.limit), room
 
 
 class Sweeps:

@@ -150,6 +150,7 @@ def test_a_value_does_not_depend_on_the_others_of_its_tile(
     inside = slice(int(packed.starts[2]), int(packed.starts[half]))
     assert kernel.tile(few, few, dtype).tobytes() == square[inside, inside].tobytes()
     monkeypatch.setattr(sequences, "CHUNK_COLUMNS", 37)
+    monkeypatch.setattr(sequences, "COUNTED_COLUMNS", 37)
     monkeypatch.setattr(trees, "CHUNK_COLUMNS", 37)
     assert kernel.tile(rows, cols, dtype).tobytes() == whole.tobytes()
 

@@ -172,42 +172,66 @@ class TestCompiledEqualsInterpreted:
 
     @pytest.mark.parametrize("least", [1, 2, 3, 99])
     @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-    def test_counts(self, least, dtype):
+    def test_counts(self, least, dtype, monkeypatch):
         f = self.features
         slots, col_slots, n_dense, rare = product_loops.assign_slots(f.indices, f.indices, least)
         rows, singles = RowSlots(f.indptr, slots, np.empty(0)), np.linspace(0.5, 1.5, 5, dtype=np.float32)
+        inner = {
+            name: getattr(count_loops, name)
+            for name in ("room_for_counts", "raised", "raise_counts", "raise_cosines", "scale_line")
+        }
         results = []
         for pick in (lambda f: f, lambda f: f.py_func):
+            for name, loop in inner.items():
+                monkeypatch.setattr(count_loops, name, pick(loop))
             cols = room_for_columns(n_dense, 5, rare, counts=True)
             pick(count_loops.place_columns)(f.indptr, col_slots, cols)
-            room, halves = np.empty(6, dtype), np.empty(3, np.uint8)
+            counts = np.empty((2, 64 * cols.dense.shape[1]), dtype)
             table, counted, distances = np.arange(20.0), np.empty((5, 5)), np.empty((5, 5))
-            pick(count_loops.fill_from_counts)(0, rows, cols, table, room, counted)
-            pick(count_loops.fill_from_distances)(0, rows, cols, np.diff(f.indptr), table, room, distances)
-            pick(count_loops.count_common)(4, rows, cols, np.empty(15, np.int64), halves, room)
-            powers, lines = np.empty((2, 4, 5, 5), np.float32), np.empty((2, 4, 5), np.float32)
+            pick(count_loops.fill_from_counts)(0, rows, cols, table, counts, counted)
+            pick(count_loops.fill_from_distances)(0, rows, cols, np.diff(f.indptr), table, counts, distances)
+            pick(count_loops.count_common)(3, rows, cols, count_loops.room_for_counts(cols), counts)
+            powers, lines = np.empty((2, 4, 5, 5), np.float32), np.empty((2, 4, 2, 5), np.float32)
             for number, units in enumerate((singles[:0], singles)):
                 for degree in range(1, 5):
                     how = SinglePowers(np.float32(0.5), degree, singles, singles, units, units)
-                    pick(count_loops.raise_counts)(4, room, how, lines[number, degree - 1])
-                    pick(count_loops.fill_powers)(0, rows, cols, how, np.empty_like(room), powers[number, degree - 1])
-            results.append((counted, distances, room[:5], powers, lines))
+                    pick(count_loops.raise_rows)(3, (0, 5), counts, how, lines[number, degree - 1])
+                    pick(count_loops.fill_powers)(0, rows, cols, how, np.empty_like(counts), powers[number, degree - 1])
+            results.append((counted, distances, counts[:, :5], powers, lines))
         for compiled, interpreted in zip(*results, strict=True):
             assert np.array_equal(compiled, interpreted)
 
-    def test_lines(self):
-        dense = np.random.default_rng(3).choice(np.array([0, 1, 16, 17], np.uint8), (20, 7))
+    @pytest.mark.parametrize("is_compiled", [True, False])
+    def test_lines(self, is_compiled, monkeypatch):
+        dense = np.random.default_rng(3).integers(0, 1 << 63, (60, 8), np.uint64)
         dense[-1] = 0
-        for n_lines in (1, 5, 7, 15):
-            results = []
-            for pick in (lambda f: f, lambda f: f.py_func):
-                counts = np.ones(14, np.uint8)
-                lines = np.resize(np.arange(n_lines), count_loops.MOST_LINES)
-                pick(count_loops.add_lines)(dense, lines, n_lines, np.empty(7, np.uint8), counts)
-                results.append(counts)
-            halves = np.concatenate([dense & 15, dense >> 4], axis=1)
-            assert np.array_equal(results[0], 1 + halves[:n_lines].sum(axis=0))
-            assert np.array_equal(*results)
+        bits = np.unpackbits(dense.view(np.uint8)[:, :, None], axis=2, bitorder="little")  # of a line, a byte
+        if not is_compiled:
+            for name in ("add_bits", "add_eight", "interleave", "spread", "sum_lines"):
+                monkeypatch.setattr(count_loops, name, getattr(count_loops, name).py_func)
+        nothing = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)
+        room = count_loops.room_for_counts(SlottedColumns(dense, *nothing))
+        for n_lines in (1, 8, 21, count_loops.MOST_LINES):
+            room.lines[:n_lines] = np.arange(n_lines)
+            counts = count_loops.sum_lines(dense, n_lines, room)
+            assert np.array_equal(counts, bits[:n_lines].sum(axis=0).T.ravel())
+
+    @pytest.mark.parametrize("is_compiled", [True, False])
+    @pytest.mark.parametrize("least", [1, 3, 99])
+    def test_more_features_than_are_added_at_once(self, is_compiled, least, monkeypatch):
+        shared = np.random.default_rng(5).random((3, 200)) < 0.8
+        indptr, indices = np.cumsum([0, *shared.sum(axis=1)]), np.nonzero(shared)[1].astype(np.int32)
+        slots, col_slots, n_dense, rare = product_loops.assign_slots(indices, indices, least)
+        cols = room_for_columns(n_dense, 3, rare, counts=True)
+        count_loops.place_columns(indptr, col_slots, cols)
+        if not is_compiled:
+            for name in ("add_sums", "add_lists", "count_common"):
+                monkeypatch.setattr(count_loops, name, getattr(count_loops, name).py_func)
+        counts = np.empty((3, 512), np.uint8)
+        rows = RowSlots(indptr, slots, np.empty(0))
+        count_loops.count_common(0, rows, cols, count_loops.room_for_counts(cols), counts)
+        assert np.array_equal(counts[:, :3], shared.astype(int) @ shared.T)
+        assert not counts[:, 3:].any()
 
     def test_maps(self):
         rng = np.random.default_rng(2)
