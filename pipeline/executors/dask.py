@@ -105,13 +105,18 @@ class DaskExecutor:
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`. `function` must be importable on the workers."""
+        return self._outcomes(self._flight(function, retries), iter(tasks))
+
+    def _flight(self, function: Callable[[Task], Any], retries: int) -> _Flight[Task]:
         submit = partial(self._submit, function, uuid4().hex, count())
         questions = Questions(self._workers_now, self._why_lost)
         watch = WorkerWatch(questions, self._patience, self._address, self._listener)
-        flight: _Flight[Task] = _Flight(submit, watch, partial(self._tries_again, function, retries))
+        return _Flight(submit, watch, partial(self._tries_again, function, retries))
+
+    def _outcomes(self, flight: _Flight[Task], tasks: Iterator[Task]) -> Generator[Outcome[Task, Any], None, None]:
         suspects: list[Task] = []  # were on a worker when it died, once too often
         try:
-            for outcome in self._complete(flight, iter(tasks), alone=False):
+            for outcome in self._complete(flight, tasks, alone=False):
                 if isinstance(outcome.error, KilledWorker):
                     suspects.append(outcome.task)
                 else:
