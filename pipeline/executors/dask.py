@@ -36,11 +36,11 @@ from gramline.pipeline.executors.base import (
     Result,
     Task,
     WorkerMemory,
-    attempt_measured,
     call_name,
 )
 from gramline.pipeline.executors.connect import refuse_exposed_parts
 from gramline.pipeline.executors.worker_loss import MEMORY, loss_reason
+from gramline.pipeline.executors.worker_task import attempt_on_worker
 from gramline.pipeline.executors.worker_watch import LOOK_EVERY, Questions, WorkerWatch
 
 Future = Any  # distributed.Future, whose key and result types say nothing we could use
@@ -155,7 +155,7 @@ class DaskExecutor:
     ) -> list[Future]:
         keys = [f"{call_name(function, task)}-{run}-{next(numbers)}" for task in batch]
         try:
-            futures = list(self._client.map(partial(attempt_measured, function), batch, key=keys, pure=False))
+            futures = list(self._client.map(partial(attempt_on_worker, function), batch, key=keys, pure=False))
         except LOST as error:
             raise self._lost() from error
         self.n_sent += len(futures)

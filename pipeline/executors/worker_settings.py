@@ -12,6 +12,7 @@ from typing import Any
 
 PAUSE = 0.85  # of the memory limit: no new task until a tile is written and its memory free
 TERMINATE = 0.95  # the nanny starts the worker anew before the machine has to swap
+GIVE_BACK = 0.80  # of the limit after a task: freed memory goes back to the system, before the worker seems full
 
 # Dask owns the cores: one thread per task in every library that would start its own.
 ONE_THREAD = dict.fromkeys(
