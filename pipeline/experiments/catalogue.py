@@ -40,12 +40,12 @@ EXPERIMENTS = {
         Experiment(
             "gpsl-scale",
             "Gaussian-process labeler on the four CRF++ sets, its scale chosen on the training sentences of each fold",
-            "gramline.pipeline.experiments.gpsl:gpsl_scale",
+            "gramline.pipeline.experiments.gpsl_choice:gpsl_scale",
         ),
         Experiment(
             "gpsl-bound",
             "Gaussian-process labeler on the four CRF++ sets, its bound chosen on the training sentences of each fold",
-            "gramline.pipeline.experiments.gpsl:gpsl_bound",
+            "gramline.pipeline.experiments.gpsl_choice:gpsl_bound",
         ),
         Experiment(
             "zscore-artificial",

@@ -8,7 +8,7 @@ import pytest
 
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.pipeline.crossval.crf import has_crf
-from gramline.pipeline.experiments import gpsl
+from gramline.pipeline.experiments import gpsl, gpsl_choice
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.gpsl_sets import SETS
@@ -69,7 +69,7 @@ def test_the_candidate_with_the_fewest_wrong_tokens_is_chosen_and_the_first_of_e
     read = SETS[0].read(Run(gpsl_data), 1, 0)
     good, bad = gpsl.LABELERS["GPSL1"], GaussianProcessLabeler(scale=1e-9)
     choices = [{"a": bad, "b": good}, {"a": good, "b": bad}, {"a": good, "b": good}]
-    assert [gpsl.fewest_wrong(labelers, read, read.folds[0], 3) for labelers in choices] == ["b", "a", "a"]
+    assert [gpsl_choice.fewest_wrong(labelers, read, read.folds[0], 3) for labelers in choices] == ["b", "a", "a"]
 
 
 def _turned(sentence: str) -> str:
