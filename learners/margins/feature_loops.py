@@ -10,7 +10,7 @@ from gramline.kernels._jit import jit
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.viterbi import Decoder
 from gramline.learners.margins.atom_loops import Atoms, Chain, Margin, Moved, add_scaled, move_weight
-from gramline.learners.margins.structured_loops import Chains, Transitions, find_violation
+from gramline.learners.margins.structured_loops import DECODINGS, Chains, Transitions, find_violation
 from gramline.learners.token_features import SparseRows
 
 
@@ -74,7 +74,12 @@ def visit_features(
             continue
         square = feature_square(features, first, last, row)
         moved = Moved(np.zeros_like(scores), np.zeros_like(transitions.weights))
-        move_weight(square, scores, transitions.weights, chain, margin, atoms, moved)
+        for decoding in range(DECODINGS):
+            if decoding > 0 and not find_violation(
+                scores, transitions.weights, chain, margin.is_hamming, atoms, decoder
+            ):
+                break
+            move_weight(square, scores, transitions.weights, chain, margin, atoms, moved)
         late = float(visits) * float(visits - 1)
         add_scaled(transitions.lag, late, moved.edges)
         for t in range(last - first):

@@ -28,6 +28,7 @@ from gramline.learners.margins.atom_loops import (
 
 INSIDE = 1e-9  # hinges below this are rounding
 NOTHING = 1e-15  # part of C: weight that came and went
+DECODINGS = 5  # of a chain in one visit: its own scores are at hand, and what it gains costs no tile
 
 
 class Chains(NamedTuple):
@@ -169,8 +170,13 @@ def visit_chains(
             for t in range(len(rows)):
                 square[s, t] = tile[rows[s], rows[t]]
         moved = Moved(np.zeros_like(scores), np.zeros_like(transitions.weights))
-        if not move_weight(square, scores, transitions.weights, chain, margin, atoms, moved):
-            return number
+        for decoding in range(DECODINGS):
+            if decoding > 0 and not find_violation(
+                scores, transitions.weights, chain, margin.is_hamming, atoms, decoder
+            ):
+                break
+            if not move_weight(square, scores, transitions.weights, chain, margin, atoms, moved):
+                return number
         late = float(visits) * float(visits - 1)
         add_scaled(transitions.lag, late, moved.edges)
         push(tile, rows, first, moved.nodes, late, NOTHING * margin.C, dual)
