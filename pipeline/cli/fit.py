@@ -38,7 +38,8 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.first_fit import fit_telling
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.events import Listener, silent
-from gramline.pipeline.gram.stored import StoredGram, report_reads
+from gramline.pipeline.gram.read_progress import report_reads
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed

@@ -41,8 +41,9 @@ from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.keep import Keep
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import thread_limit
+from gramline.pipeline.gram.read_progress import report_reads
 from gramline.pipeline.gram.spec import counts_labels
-from gramline.pipeline.gram.stored import StoredGram, report_reads
+from gramline.pipeline.gram.stored import StoredGram
 
 # What one setting's numbers do, whatever is right with the others.
 NUMERICAL = (KernelOverflowError, ConvergenceError, NotPositiveDefiniteError)

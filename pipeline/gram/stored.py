@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
-from threading import Event, Thread
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -27,7 +24,6 @@ from gramline.learners.operators.layout import GramLayout, Key, select_rows
 from gramline.learners.operators.orders import Spreader
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreError
-from gramline.pipeline.events import Listener, TilesRead
 from gramline.pipeline.executors.base import Executor, InlineExecutor, StartsTasks
 from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_cholesky
 from gramline.pipeline.gram.product import TileProduct, TileReader, is_worth_spreading, spread_product
@@ -35,7 +31,6 @@ from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.storage.places import is_in_memory
 
 SPREAD_ROWS = 6_000  # fewer are learned from sooner than orders are written and read
-REPORT_SECONDS = 1.0  # between two events about a training
 
 
 @dataclass(frozen=True)
@@ -341,24 +336,3 @@ def _labels(packed: Packed) -> list[list[str | None]]:
     names = packed.vocabulary.labels
     flat = [None if code == MISSING else names[code] for code in packed.labels.tolist()]
     return [flat[low:high] for low, high in pairwise(packed.starts.tolist())]
-
-
-@contextmanager
-def report_reads(gram: StoredGram, progress: Listener, every: float = REPORT_SECONDS) -> Iterator[None]:
-    """Report the tiles read so far every so many seconds until the block ends."""
-    ended = Event()
-    begin, before = perf_counter(), gram.tile_reads
-    tile_bytes = gram.dtype.itemsize * gram.layout.rows.block_rows * gram.layout.cols.block_rows
-
-    def report() -> None:
-        while not ended.wait(every):
-            reads = gram.tile_reads - before
-            progress(TilesRead(reads, gram.layout.n_tiles, reads * tile_bytes / (perf_counter() - begin)))
-
-    reporter = Thread(target=report, name="read-progress", daemon=True)
-    reporter.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        reporter.join()

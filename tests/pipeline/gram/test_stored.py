@@ -20,7 +20,7 @@ from gramline.pipeline import Corpus, StoredGram, build_gram
 from gramline.pipeline.errors import StoreError, TileCorruptError
 from gramline.pipeline.events import Event, TilesRead
 from gramline.pipeline.gram.product import BUFFERS_KEPT
-from gramline.pipeline.gram.stored import report_reads
+from gramline.pipeline.gram.read_progress import report_reads
 
 
 @pytest.fixture(scope="module")
