@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, workplace
+from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.cli.cv_output import say_plan, say_results
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
@@ -15,6 +15,7 @@ from gramline.pipeline.cli.terminal.event_log import Telling, telling_options
 from gramline.pipeline.cli.terminal.failures import FAILED
 from gramline.pipeline.cli.terminal.output import count, json_option, say_json, say_notes
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+from gramline.pipeline.cli.workplaces import workplace
 from gramline.pipeline.crossval.plan import plan_job
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, workplace
+from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.terminal.input_paths import folder
 from gramline.pipeline.cli.terminal.output import (
@@ -21,6 +21,7 @@ from gramline.pipeline.cli.terminal.output import (
 )
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+from gramline.pipeline.cli.workplaces import workplace
 from gramline.pipeline.experiments.demo import DemoResult, run_demo
 
 SENTENCES = 300

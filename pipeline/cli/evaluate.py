@@ -12,6 +12,9 @@ from gramline.learners.metrics import Evaluation, Score
 from gramline.learners.metrics import evaluate as compare
 from gramline.pipeline.candidates.columns import Groups, RankingScore, ranking_score
 from gramline.pipeline.candidates.corpus import read_trees
+from gramline.pipeline.cli.cluster_options import cluster_options
+from gramline.pipeline.cli.job_file.file import OptionValues
+from gramline.pipeline.cli.prediction import Prediction
 from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.output import count, json_option, say, say_json, say_notes, say_pairs, say_table
 from gramline.pipeline.corpus.corpus import Corpus
@@ -47,6 +50,7 @@ Example:
 @click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="Of CORPUS [default: by its name].")
 @click.option("--gold", metavar="TREES", help="Of a ranker: the trees that the candidates are for.")
+@cluster_options
 @cost_option
 @json_option
 def evaluate(
@@ -58,13 +62,16 @@ def evaluate(
     block_rows: int | None,
     input_format: Any,
     gold: str | None,
+    given: OptionValues,
     bill: Bill,
     as_json: bool,
 ) -> None:
     require_path(source, "a model that `gramline fit` wrote, or of a file of predictions")
+    where = Prediction(source, given, block_rows)
     is_file = Path(source).is_file()
     trained = None if is_file else load_trained(source)
     if (trained is None and holds_choices(source)) or not isinstance(trained, Model | None):
+        where.say_unused()
         candidates = Corpus.read(corpus, format=input_format)
         groups = Groups.of(candidates)
         chosen = read_choices(source, groups) if trained is None else trained.choose(candidates)
@@ -80,11 +87,12 @@ def evaluate(
         raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
     right = Corpus.read(corpus, format=input_format) if trained is None else trained.read(corpus, input_format)
     if trained is None:
+        where.say_unused()
         predicted: list[list[str | None]] = labels_in_file(source, right)
     else:
         if not allow_unknown_labels:
             require_known_labels(right, trained.label_names)
-        predicted = [list(labels) for labels in trained.predict(right.without_labels(), block_rows=block_rows)]
+        predicted = [list(labels) for labels in where.labels(trained, right.without_labels())]
         say_notes(trained.notes)
     result = compare(right.labels, predicted, dummy=None if no_dummy else dummy)
     if as_json:

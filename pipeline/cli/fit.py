@@ -14,7 +14,7 @@ import click
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.checkpoint_options import CheckpointOptions, checkpoint_options
-from gramline.pipeline.cli.cluster_options import HERE, cluster_options, say_unused, workplace
+from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, Manner, fit_corpus, fit_run
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options
@@ -34,6 +34,7 @@ from gramline.pipeline.cli.terminal.output import (
     size,
 )
 from gramline.pipeline.cli.terminal.stopping import when_stopped
+from gramline.pipeline.cli.workplaces import HERE, say_unused, workplace
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.first_fit import fit_telling
 from gramline.pipeline.errors import InputError

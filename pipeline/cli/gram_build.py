@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, workplace
+from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.job_file.corpus import corpus_of
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_from, kernel_options
@@ -22,6 +22,7 @@ from gramline.pipeline.cli.terminal.output import (
 )
 from gramline.pipeline.cli.terminal.result import Tally, say_built
 from gramline.pipeline.cli.terminal.stopping import KEPT, when_stopped
+from gramline.pipeline.cli.workplaces import workplace
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.gram.append import append_gram

@@ -11,7 +11,7 @@ import click
 from gramline.kernels.parameters import plain_value
 from gramline.learners.estimator import Learner
 from gramline.learners.kinds import GramLearner
-from gramline.pipeline.cli.cluster_options import cluster_options, workplace
+from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.gram_build import planned_build, row_corpus, store_options
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.job_file.kernel import kernel_options
@@ -28,6 +28,7 @@ from gramline.pipeline.cli.terminal.output import (
     say_table,
     size,
 )
+from gramline.pipeline.cli.workplaces import workplace
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.files import available_cores

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gramline.pipeline.cli.cluster_options import cluster_options, workplace
+from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs, short_path
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
+from gramline.pipeline.cli.workplaces import workplace
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.gram.export import check_target, export_gram
 from gramline.pipeline.gram.stored import StoredGram

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 import click
 
+from gramline.pipeline.cli.cluster_options import cluster_options
+from gramline.pipeline.cli.job_file.file import OptionValues
+from gramline.pipeline.cli.prediction import Prediction
 from gramline.pipeline.cli.terminal.bill import Bill, cost_option
 from gramline.pipeline.cli.terminal.input_paths import new_file
 from gramline.pipeline.cli.terminal.output import (
@@ -64,7 +67,7 @@ class Asked(NamedTuple):
     output: str | None
     layout: Layout | None
     input_format: Any
-    block_rows: int | None
+    where: Prediction
     probabilities: bool
 
 
@@ -86,7 +89,8 @@ class Answered(NamedTuple):
 @click.option("--input-format", type=click.Choice(list(FORMATS)), help="Of CORPUS [default: by its name].")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Label what arrives on stdin, structure by structure.")
 @click.option("--block-rows", type=click.IntRange(1), help="Positions handled at a time.")
-@click.option("--probabilities", is_flag=True, help="Of all labels, as a Gaussian-process labeler knows them.")
+@click.option("--probabilities", is_flag=True, help="Of all labels, from learners that know them.")
+@cluster_options
 @cost_option
 @json_option
 def predict(
@@ -98,17 +102,20 @@ def predict(
     from_stdin: bool,
     block_rows: int | None,
     probabilities: bool,
+    given: OptionValues,
     bill: Bill,
     as_json: bool,
 ) -> None:
     if from_stdin:
-        given = {"CORPUS": corpus, "-o": output, "--format": layout, "--block-rows": block_rows, "--json": as_json}
-        _label_stdin(model, input_format, probabilities, [name for name, value in given.items() if value])
+        unfit = {"CORPUS": corpus, "-o": output, "--format": layout, "--block-rows": block_rows, "--json": as_json}
+        unfit |= {f"--{key.replace('_', '-')}": True for key in given.of("cluster")}
+        _label_stdin(model, input_format, probabilities, [name for name, value in unfit.items() if value])
         bill.say(err=True)
         return
     if corpus is None:
         raise InputError("there is nothing to label", advice="give a corpus or a file, or --stdin")
-    asked = Asked(model, corpus, output, layout, input_format, block_rows, probabilities)
+    where = Prediction(model, given, block_rows)
+    asked = Asked(model, corpus, output, layout, input_format, where, probabilities)
     begin = perf_counter()
     trained = load_trained(model)
     answered = _labels(trained, asked) if isinstance(trained, Model) else _choices(trained, asked)
@@ -162,10 +169,10 @@ def _labels(model: Model, asked: Asked) -> Answered:
 def _predicted(model: Model, structures: Corpus, asked: Asked) -> Predictions:
     by_position = None
     if asked.probabilities:
-        labels, table = model.predict_with_proba(structures, block_rows=asked.block_rows)
+        labels, table = asked.where.labels_and_probabilities(model, structures)
         by_position = by_label(structures.by_structure(table), model.label_names)
     else:
-        labels = model.predict(structures, block_rows=asked.block_rows)
+        labels = asked.where.labels(model, structures)
     return Predictions(structures.ids, structures.tokens, labels, by_position)
 
 
@@ -178,6 +185,7 @@ def _choices(ranker: Any, asked: Asked) -> Answered:
     layout = asked.layout or layout_of_output(asked.output, "jsonl")
     if layout not in ("jsonl", "brackets"):
         raise InputError("chosen candidates are whole structures, which do not fit into columns; write them as jsonl")
+    asked.where.say_unused()
     candidates = Corpus.read(asked.corpus, format=asked.input_format)
     chosen = ranker.choose(candidates)
     choices = list(choice_records(candidates, chosen))
