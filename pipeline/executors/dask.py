@@ -105,7 +105,9 @@ class DaskExecutor:
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`. `function` must be importable on the workers."""
-        return self._outcomes(self._flight(function, retries), iter(tasks))
+        flight: _Flight[Task] = self._flight(function, retries)
+        yield from self._outcomes(flight, iter(tasks))
+        flight.watch.look()
 
     def start(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2

@@ -29,6 +29,11 @@ class WorkerWatch:
         self._asked = -LOOK_EVERY
         self._seen = monotonic()
 
+    def look(self) -> None:
+        """Ask now: who went since the last look is told of."""
+        self._asked = monotonic() - LOOK_EVERY
+        self.threads()
+
     def threads(self) -> int:
         """Threads of all workers that were there at the last look."""
         now = monotonic()

@@ -34,8 +34,10 @@ STRAY_SECONDS = 3600.0  # a temporary file of another machine this old belongs t
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-def write_array_file(url: str, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Replace the file at once; on a local disk it is on the disk before it has its name."""
+def write_array_file(
+    url: str, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, is_synced: bool = True
+) -> None:
+    """Replace the file at once; on a local disk it is on the disk before it has its name, where that is asked for."""
     described, bodies = [], []
     for name, array in arrays.items():
         axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
@@ -47,7 +49,7 @@ def write_array_file(url: str, about: Mapping[str, Any], arrays: Mapping[str, ND
     parts: list[Any] = [f"{FORMAT} {google_crc32c.value(header)}\n".encode(), header, b"\n", *bodies]
     with storage_errors(url):
         if is_local(url):
-            _write_whole(local_path(url), parts)
+            _write_whole(local_path(url), parts, is_synced=is_synced)
         else:
             folder, _, key = url.rpartition("/")
             put(open_bucket(folder), key, b"".join(parts))
@@ -73,6 +75,14 @@ def read_array_file(
             if (n_bytes := size - file.tell()) != wanted:
                 raise StoreDamagedError(f"it has {n_bytes:,} bytes of arrays instead of {wanted:,}", url)
             return about, {entry[0]: _array(url, file, *entry) for entry in described}
+
+
+def array_file_exists(url: str) -> bool:
+    with storage_errors(url):
+        file = _opened(url)
+        if file is not None:
+            file.close()
+        return file is not None
 
 
 Described = tuple[str, "np.dtype[Any]", list[int], list[int], int]
@@ -147,7 +157,7 @@ def sweep_partial_files(url: str) -> int:
     return n_removed
 
 
-def _write_whole(path: Path, parts: Iterable[Any]) -> None:
+def _write_whole(path: Path, parts: Iterable[Any], *, is_synced: bool) -> None:
     """The temporary file has the name of this process, so that nobody takes it for one that was left behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{_host()}.{os.getpid()}.partial")
@@ -156,7 +166,8 @@ def _write_whole(path: Path, parts: Iterable[Any]) -> None:
             for part in parts:
                 file.write(part)
             file.flush()
-            os.fsync(file.fileno())
+            if is_synced:
+                os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

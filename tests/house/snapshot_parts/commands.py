@@ -84,7 +84,7 @@ gram build tagged.parquet -o g9.zarr --kernel tagging:decay=0.5,gap=0.3 --block-
 gram build c1.parquet -o g10.zarr --kernel subset-tree:decay=0.4 --inline  [g10.zarr]
 gram build --job gram.toml --json  [g11.zarr]
 gram status g11.zarr
-gram plan --job gram.toml --workers 2 --json
+gram plan --job gram.toml --json
 gram build letters.parquet -o g13.zarr --c 0.5 --prior tabulated --block-rows 20 --inline  [g13.zarr]
 gram build letters-unlabeled.parquet -o g12.zarr --c 0.5 --block-rows 20 --inline --json
 """
