@@ -133,7 +133,8 @@ class CandidateRanker(RankingLearner):
         self._check(cross)
         if groups is not None:
             candidate_groups(groups, cross.shape[1])
-        return self._sums(cross)[0] + self.offsets(log_probabilities, cross.shape[1])
+        scores: Matrix = self._sums(cross)[0] + self.offsets(log_probabilities, cross.shape[1])
+        return scores
 
     def offsets(self, log_probabilities: ArrayLike | None, n: int) -> Matrix:
         """What the log probabilities of `n` candidates add to their scores."""
