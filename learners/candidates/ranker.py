@@ -142,6 +142,10 @@ class CandidateRanker(RankingLearner):
         return self.log_probability_ * self._known(log_probabilities, n, self.log_probability_)
 
     def notes(self) -> list[str]:
+        return self.choice_notes()
+
+    def choice_notes(self) -> list[str]:
+        """What to say of a weight that was chosen."""
         choice = vars(self).get("weight_choice_")
         return [] if choice is None else WeightChoice(**choice).notes()
 

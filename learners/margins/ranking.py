@@ -92,7 +92,7 @@ class RankingSVM(CandidateRanker):
 
     def notes(self) -> list[str]:
         unfinished = convergence_notes(self.gap_, self.objective_, self._stopping(), len(self.gap_trace_))
-        return [*unfinished, *super().notes()]
+        return [*unfinished, *self.choice_notes()]
 
     def without_rows(self) -> Self:
         return self.restricted(np.zeros(0, np.int64))

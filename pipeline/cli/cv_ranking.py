@@ -61,20 +61,28 @@ def _say_table(summary: Mapping[str, Any]) -> None:
         scores = setting["scores"]
         cells = (_cell(scores["score"]), _cell(scores["best_chosen"]))
         rows.append(
-            (f"{'*' if is_best else ' '} {names[number]}", *cells, _p(None if is_best else setting["behind_best"]["p"]))
+            (
+                _in_column(names[number], "*" if is_best else "\u00a0"),
+                *cells,
+                _p(None if is_best else setting["behind_best"]["p"]),
+            )
         )
     against = compare_values(best, summary["first"]["score"]["folds"]).p
-    rows.append(("= first candidates", _cell(summary["first"]["score"]), "", _p(against)))
-    rows.append(("= best candidates", _cell(summary["oracle"]["score"]), "", ""))
-    rows.extend((f"  {name}", "failed", "", "") for name in names[len(summary["settings"]) :])
+    rows.append((_in_column("first candidates", "="), _cell(summary["first"]["score"]), "", _p(against)))
+    rows.append((_in_column("best candidates", "="), _cell(summary["oracle"]["score"]), "", ""))
+    rows.extend((_in_column(name), "failed", "", "") for name in names[len(summary["settings"]) :])
     say_table(("setting", "score", "best chosen", "p"), rows)
     say(f"*: best score; p: paired t-test against it over the folds; took {duration(summary['seconds'])}")
     for setting in summary["failed"]:
         say_folded("", f"failed: {setting['reason']}")
 
 
+def _in_column(name: str, mark: str = "\u00a0") -> str:
+    return f"{mark}\u00a0{name.replace('(', ' (', 1)}"
+
+
 def _cell(values: Mapping[str, Any]) -> str:
-    return f"{values['mean']:.4f} ± {values['deviation']:.4f}"
+    return f"{values['mean']:.4f}\u00a0±\u00a0{values['deviation']:.4f}"
 
 
 def _p(value: float | None) -> str:

@@ -48,7 +48,9 @@ def solve_ranking(task: RankingTask) -> Solved:
         learner.fit(gram, known.groups, **more)
         held = held_groups(corpus, task.held_out)
         chosen = learner.predict(gram, held, more.get("log_probabilities"))
-    outcome = HeldOut([[str(number)] for number in chosen], None, learner.traces(), learner.notes())
+    traces = {**learner.traces(), "log probability": [learner.log_probability_]}
+    said = [note for note in learner.notes() if note not in learner.choice_notes()]  # a table has a row for that
+    outcome = HeldOut([[str(number)] for number in chosen], None, traces, said)
     return Solved(outcome, perf_counter() - begin, this_process())
 
 
