@@ -198,7 +198,7 @@ class Corpus(OutsideData):
 
         >>> from gramline.pipeline import Corpus
         >>> corpus = Corpus.from_sequences([["a", "b"]], [["x", "y"]])
-        >>> corpus.with_prior([[0.25, 0.75], [1, 0]], labels=["y", "x"]).label_names
+        >>> corpus.with_prior([[[0.25, 0.75], [1, 0]]], labels=["y", "x"]).label_names
         ['x', 'y']
         """
         given = self._label_names if labels is None else name_list(labels, "labels")
