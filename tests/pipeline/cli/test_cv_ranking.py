@@ -45,7 +45,7 @@ def test_settings_and_the_first_candidates_in_one_table(gramline: Any, candidate
     assert answer.code == 0, answer.err
     for expected in (
         "15 groups, 45 candidates, 3 folds",
-        "* ranking-svm(C=",
+        "* ranking-svm (C=",
         "= first candidates",
         "= best candidates",
     ):
