@@ -39,12 +39,17 @@ def first_fit(
     beside: str | None = None,
     listener: Listener = silent,
     checkpoint: TrainingCheckpoint | None = None,
+    client: Any = None,
 ) -> FirstFit:
     """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; `beside`: see `training_gram`.
 
+    The workers of a Dask `client` build the matrix and learn from it.
+
     The training comes first: a checkpoint keeps it while its like are cross-validated.
     """
-    evidence = corpus if kernel is None else training_gram(kernel, corpus, learner, beside=beside, progress=listener)
+    evidence: GramOperator | Corpus = corpus
+    if kernel is not None:
+        evidence = training_gram(kernel, corpus, learner, beside=beside, progress=listener, client=client)
     if checkpoint is not None and kernel is not None and not isinstance(evidence, Corpus):
         checkpoint.begin(identity_of(learner, evidence, corpus.labels, kernel, corpus), listener)
     fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener, checkpoint)
