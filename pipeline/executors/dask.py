@@ -169,10 +169,14 @@ class DaskExecutor:
         self, function: Callable[[Task], Any], bundles: Sequence[Bundle], keys: Sequence[str], workers: Sequence[str]
     ) -> list[Future]:
         """Send bundles of tasks, preferably to these workers; others may take them from there."""
-        where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
         try:
             call = partial(attempt_on_worker, function)
-            futures = list(self._client.map(call, bundles, key=keys, pure=False, **where))
+            where = list(workers) or None
+            futures = list(
+                self._client.map(
+                    call, bundles, key=list(keys), pure=False, workers=where, allow_other_workers=where is not None
+                )
+            )
         except LOST as error:
             raise self._lost() from error
         self.n_sent += sum(map(len, bundles))

@@ -19,9 +19,9 @@ from typing import Any
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
 from gramline.pipeline.experiments.scale import growth_picture, measured_by, power
-from gramline.pipeline.experiments.scale_computed_size import HELD_OUT, KERNEL, ROUNDS, ComputedSize
+from gramline.pipeline.experiments.scale_computed_size import HELD_OUT, ROUNDS, ComputedSize
 from gramline.pipeline.experiments.scale_model import ScaleModel
-from gramline.pipeline.experiments.scale_size import SizeSettings
+from gramline.pipeline.experiments.scale_size import KERNEL, SizeSettings
 from gramline.pipeline.files import available_cores, write_whole
 
 SIZES = (100_000, 250_000, 500_000, 1_000_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +35,7 @@ class PredictionTask:
     kind: str
     block: int
     question: Question
+    block_rows: int | None
 
     may_run_twice: ClassVar[bool] = True
 
@@ -59,17 +60,15 @@ def predict_on_workers(
 
     `place` is a path that the workers see, too; what travels lies beside it for as long as it takes.
     """
-    if model.kernel is None:
-        return _answered(model, corpus, question)
+    if model.kernel is None or (isinstance(corpus, Sized) and not len(corpus)):
+        return _answered(model, corpus, question, block_rows)
     new = model.packed(corpus)
     layout = BlockLayout.of(model.kernel.row_lengths(new), block_rows)
-    if not layout.n_blocks:
-        return _answered(model, corpus, question)
     letters = Letters.beside(place, "prediction")
     try:
         model.save(f"{letters.url}/{MODEL}")
         letters.write(VOCABULARY, vocabulary_to_arrays(new.vocabulary))
-        tasks = _tasks(letters, new, layout, question)
+        tasks = _tasks(letters, new, layout, question, block_rows)
         notes: dict[str, None] = {}
         with closing(executor.run(predict_block, tasks)) as outcomes:
             for outcome in outcomes:
@@ -87,21 +86,25 @@ def predict_on_workers(
     return Predicted(decode_labels(codes, model.label_names, layout.lengths), table)
 
 
-def _answered(model: Model, structures: NewStructures | Packed, question: Question) -> Predicted:
+def _answered(
+    model: Model, structures: NewStructures | Packed, question: Question, block_rows: int | None
+) -> Predicted:
     """By this process."""
     if question == "probabilities":
-        return Predicted(*model.predict_with_proba(structures))
+        return Predicted(*model.predict_with_proba(structures, block_rows=block_rows))
     if question == "scores":
-        return Predicted([], model.decision_scores(structures))
-    return Predicted(model.predict(structures), None)
+        return Predicted([], model.decision_scores(structures, block_rows=block_rows))
+    return Predicted(model.predict(structures, block_rows=block_rows), None)
 
 
-def _tasks(letters: Letters, new: Packed, layout: BlockLayout, question: Question) -> Iterator[PredictionTask]:
+def _tasks(
+    letters: Letters, new: Packed, layout: BlockLayout, question: Question, block_rows: int | None
+) -> Iterator[PredictionTask]:
     """Drawn as workers become free: only blocks that are worked on lie beside the model."""
     for block in range(layout.n_blocks):
         structures = layout.structures(block)
         letters.write(_block(block), new.structures(structures.start, structures.stop).arrays())
-        yield PredictionTask(letters.url, new.kind, block, question)
+        yield PredictionTask(letters.url, new.kind, block, question, block_rows)
 
 
 def predict_block(task: PredictionTask) -> list[str]:
@@ -110,7 +113,7 @@ def predict_block(task: PredictionTask) -> list[str]:
     model, vocabulary = _models.get(task.letters, partial(_load, letters))
     block = block_from_arrays(task.kind, letters.read(_block(task.block)), vocabulary)
     with one_blas_thread():
-        labels, table = _answered(model, block, task.question)
+        labels, table = _answered(model, block, task.question, task.block_rows)
     code_of = {name: code for code, name in enumerate(model.label_names)}
     codes = np.array([code_of[label] for structure in labels for label in structure], np.int64)
     if letters.has(_block(task.block)):  # else it is over: somebody else was sooner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 
 from gramline.pipeline.errors import InputError
+from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.experiments import scale_computed as module
+from gramline.pipeline.experiments import scale_computed_size
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.scale import power
 from gramline.pipeline.experiments.scale_computed_size import ComputedSize, run_computed_size
@@ -38,8 +41,9 @@ def size_of(n_positions: int) -> ComputedSize:
     )
 
 
-def test_one_size_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_size_trains_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dask_client: Any) -> None:
     monkeypatch.setattr(stored, "SPREAD_ROWS", 0)
+    monkeypatch.setattr(scale_computed_size, "own_processes", lambda *_: nullcontext(DaskExecutor(dask_client)))
     said: list[str] = []
     result = run_computed_size(SizeSettings(1500, str(tmp_path), block_rows=256), 200, said.append)
     assert 1400 < result.n_positions <= 1500

@@ -57,7 +57,7 @@ def test_scores_are_those_of_the_model(tmp_path: Path) -> None:
 
 def test_nothing_is_predicted_of_nothing(tmp_path: Path) -> None:
     model = trained(LabelingPerceptron(rounds=1))
-    assert predict_on_workers(model, NEW.select(range(0)), InlineExecutor(), str(tmp_path / "m")).labels == []
+    assert predict_on_workers(model, [], InlineExecutor(), str(tmp_path / "m")).labels == []
 
 
 def test_who_comes_after_the_end_leaves_nothing(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_who_comes_after_the_end_leaves_nothing(tmp_path: Path) -> None:
     model.save(f"{letters.url}/{module.MODEL}")
     new = model.packed(NEW)
     letters.write(module.VOCABULARY, vocabulary_to_arrays(new.vocabulary))
-    (task,) = module._tasks(letters, new, BlockLayout.of(KERNEL.row_lengths(new), None), "labels")
+    (task,) = module._tasks(letters, new, BlockLayout.of(KERNEL.row_lengths(new), None), "labels", None)
     module.predict_block(task)
     answers = letters.read(module._answer(0))
     with pytest.raises(RunError, match="was lost"):
