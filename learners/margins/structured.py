@@ -87,6 +87,7 @@ class StructuredSVM(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLear
     constant: ClassVar[Constant] = CONSTANT
     round_measure: ClassVar[str] = "structures inside the margin"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+    uses_partial_labels: ClassVar[bool] = True
 
     unlabeled: Unlabeled = "drop"  # no parameter: a missing label ends a chain, whoever asks
 
