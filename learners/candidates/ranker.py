@@ -113,9 +113,9 @@ class CandidateRanker(RankingLearner):
         """The chosen candidate of each group of new columns, counted from 0 within the group."""
         self._check(cross)
         candidates = candidate_groups(groups, cross.shape[1])
-        return self.chosen(cross, candidates, self.offsets(log_probabilities, cross.shape[1]))
+        return self.choices(cross, candidates, self.offsets(log_probabilities, cross.shape[1]))
 
-    def chosen(
+    def choices(
         self, cross: GramOperator, candidates: list[Indices], offsets: Matrix, sums: Matrix | None = None
     ) -> list[int]:
         """The same for checked groups; `offsets`, shape (n_columns,), are what log probabilities add to F.
@@ -140,6 +140,9 @@ class CandidateRanker(RankingLearner):
         """What the log probabilities of `n` candidates add to their scores."""
         self.require_fitted()
         return self.log_probability_ * self._known(log_probabilities, n, self.log_probability_)
+
+    def chosen(self) -> dict[str, float]:
+        return {"log_probability": self.log_probability_} if self.log_probability == "auto" else {}
 
     def notes(self) -> list[str]:
         return self.choice_notes()
@@ -200,7 +203,7 @@ class CandidateRanker(RankingLearner):
 def _chosen(
     ranker: CandidateRanker, gram: GramOperator, offsets: Matrix, sums: Matrix, groups: list[Indices]
 ) -> list[int]:
-    return ranker.chosen(gram, groups, offsets, sums)
+    return ranker.choices(gram, groups, offsets, sums)
 
 
 def _worth(worth: ArrayLike | None, candidates: list[Indices], n_rows: int) -> Matrix:

@@ -96,12 +96,12 @@ class RankingPerceptron(CandidateRanker):
         shares = self._average_shares()
         self.average_weights_ = self._summed(shares, shares, gram.shape[0])
 
-    def chosen(
+    def choices(
         self, cross: GramOperator, candidates: list[Indices], offsets: Matrix, sums: Matrix | None = None
     ) -> list[int]:
         if self.is_voting:
             return [int(votes.argmax()) for votes in self.votes(cross, candidates, offsets)]
-        return super().chosen(cross, candidates, offsets, sums)
+        return super().choices(cross, candidates, offsets, sums)
 
     def decision_scores(
         self, cross: GramOperator, groups: Groups | None = None, log_probabilities: ArrayLike | None = None

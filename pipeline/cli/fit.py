@@ -158,7 +158,6 @@ def fit(
     learner = wanted.named() if won is None else won.learner
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates, development)
     if (path := _file_to_train_on(job, source, learner)) is not None:
-        say_unused(job)
         manner = (overwrite, telling, as_json, bill, stops)
         fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, *manner))
         return

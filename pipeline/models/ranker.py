@@ -141,7 +141,7 @@ class Ranker:
         cross: GramOperator = ComputedGram(self.kernel, self.support, new)
         if isinstance(self.learner, RankingPerceptron) and self.learner.is_voting:
             return self.learner.votes(cross, candidates, offsets)
-        chosen = self.learner.chosen(cross, candidates, offsets)
+        chosen = self.learner.choices(cross, candidates, offsets)
         return [np.bincount([k], minlength=len(columns)) for k, columns in zip(chosen, candidates, strict=True)]
 
     # ---- what it is
