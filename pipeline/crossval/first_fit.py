@@ -42,15 +42,18 @@ def first_fit(
     beside: str | None = None,
     listener: Listener = silent,
     checkpoint: TrainingCheckpoint | None = None,
+    client: Any = None,
 ) -> FirstFit:
     """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; `beside`: see `training_gram`.
+
+    The workers of a Dask `client` build the matrix and learn from it.
 
     The training comes first: a checkpoint keeps it while its like are cross-validated.
     """
 
     def gram_of(own: Corpus) -> GramOperator:
         assert kernel is not None
-        return training_gram(kernel, own, learner, beside=beside, progress=listener)
+        return training_gram(kernel, own, learner, beside=beside, progress=listener, client=client)
 
     def gram_knowing(labels: Labels) -> GramOperator:
         return gram_of(with_learned_prior(kernel, given.with_labels(labels))[0])
