@@ -35,7 +35,7 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 FILES = DOCS / "tutorial"
-PAGES = ("README.md", "docs/tutorial.md", "docs/how-to.md", "docs/jobs.md", "docs/cluster.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/how-to.md", "docs/jobs.md")
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<options>[^\n`]*)\n(?P<text>.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 BELOW = re.compile(r"```\s*```text[^\n]*\n")  # what stands between commands and their output
 WRITTEN = re.compile(r"^\*Output written by `make pages`.*?\*$", flags=re.MULTILINE)
