@@ -20,7 +20,7 @@ from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
 from gramline.pipeline.gram.cache import building
 from gramline.pipeline.gram.learned_prior import with_learned_prior
 from gramline.pipeline.gram.missing import compute_missing, plan_store
-from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.strays import sweep_partial
 
@@ -93,6 +93,8 @@ class Matrices:
         kernel, corpus = job.kernels[matrix.kernel], data.corpus
         if counts_labels(kernel) and matrix.fold is not None:  # never those that its fold hides
             corpus = corpus.with_labels(hide(data.labels, self.running.folds.hidden(matrix.fold)))
+            if has_learned_prior(kernel):
+                self.running.tell(Message(f"training the prior of fold {matrix.fold}"))
             corpus, _ = with_learned_prior(kernel, corpus)
         choices = StoreChoices(job.dtype, settings.block_rows, settings.compression, settings.keep)
         using = settings.cache.using(kernel, corpus.packed(), choices, made_from=data.source)
