@@ -22,6 +22,7 @@ from gramline.kernels.packing import Packed
 from gramline.kernels.positions import PositionKernel
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.estimator import Learner
+from gramline.learners.labels import Labels
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.margins.structured import StructuredSVM
 from gramline.learners.metrics import evaluate
@@ -120,6 +121,10 @@ METHODS: dict[str, Callable[[], tuple[Kernel | None, Learner]]] = {  # without a
         None,
         StructuredSVM(C=0.1, passes=30, tolerance=0.05, dual=False, constraints="iob2"),
     ),
+    "kernel CRF, features": lambda: (
+        None,
+        KernelCRF(penalty=0.3, iterations=100, tolerance=1e-3, dual=False, constraints="iob2"),
+    ),
 }
 READINGS = {VITERBI: {"decoding": "viterbi"}, MARGINALS: {"decoding": "marginals"}}  # of a random field
 
@@ -180,20 +185,22 @@ def _row(method: str, measured: Measured) -> Row:
 def measure(method: str, c2: float | None, folder: str, tests: Sequence[str]) -> dict[str, Measured]:
     """Train and test in this process, by reading; `folder` has the parts. A CRF of python-crfsuite has a c2."""
     train = Corpus.load(f"{folder}/train.parquet")
+    packed, labels, recipe = train.packed(), train.labels, train.recipe
+    del train  # what is trained on has all that is needed of it
     values = n_support = None
     with ExitStack() as stack:
         stack.enter_context(one_blas_thread())
         begin = time.process_time()
         predict: Predict
         if c2 is not None:
-            packed = train.packed()
             tagger = stack.enter_context(trained_tagger(named_features(packed), named_labels(packed), c2))
             predict = partial(_tagged, tagger, packed)
         else:
-            model, values = _trained(*METHODS[method](), train)
+            kernel, learner = METHODS[method]()
+            values = _fit(kernel, learner, packed, labels)
+            model = Model.of(learner, packed, kernel, recipe=recipe)
             n_support, predict = model.support.n_positions or None, partial(_labeled, model)
         training_seconds, prediction_seconds = time.process_time() - begin, 0.0
-        del train
         errors: dict[str, dict[str, tuple[float, float]]] = {}
         for name in tests:
             part = Corpus.load(f"{folder}/{name}.parquet")
@@ -209,12 +216,14 @@ def measure(method: str, c2: float | None, folder: str, tests: Sequence[str]) ->
     }
 
 
-def _trained(kernel: Kernel | None, learner: Any, train: Corpus) -> tuple[Model, float | None]:
+def _fit(kernel: Kernel | None, learner: Any, train: Packed, labels: Labels) -> float | None:
+    """Train; the kernel values that it computed, as a multiple of N^2."""
     if kernel is None:
-        return Model.of(learner.fit(train), train), None
-    gram = ComputedGram(kernel, kernel.prepare(train.packed()), dtype="float32")
-    learner.fit(gram, train.labels)
-    return Model.of(learner, train, kernel), gram.values_computed / gram.shape[0] ** 2
+        learner.fit(train)
+        return None
+    gram = ComputedGram(kernel, kernel.prepare(train), dtype="float32")
+    learner.fit(gram, labels)
+    return gram.values_computed / gram.shape[0] ** 2
 
 
 def _labeled(model: Model, part: Corpus) -> dict[str, list[list[str]]]:

@@ -230,6 +230,7 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
             {f"scale {scale:g}": spanish.position_gram(scale) for scale in scales}, chains
         ),
         "structured SVM, features": lambda: on_features(StructuredSVM(dual=False), lambda C: {"C": C}),
+        "kernel CRF, features": lambda: on_features(field.fresh().set_params(dual=False), _penalty),
         "kernel CRF, Polynomial(2)": lambda: trial.on_gram(
             spanish.position_gram(1.0),
             field.fresh().set_params(tolerance=1e-3),
