@@ -207,8 +207,8 @@ def measure(method: str, c2: float | None, folder: str, tests: Sequence[str]) ->
             begin = time.process_time()
             predicted = predict(part)
             prediction_seconds += (time.process_time() - begin) / len(predicted)
-            for reading, labels in predicted.items():
-                score = evaluate(part.labels, labels)
+            for reading, guess in predicted.items():
+                score = evaluate(part.labels, guess)
                 errors.setdefault(reading, {})[name] = (100 * (1 - score.accuracy), 100 * score.spans.f1)
     return {
         reading: Measured(own, training_seconds, prediction_seconds, peak_bytes(), values, n_support)
