@@ -19,7 +19,7 @@ from gramline.pipeline.crossval.quick import QuickScore, quick_score
 from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
 from gramline.pipeline.gram.learned_prior import with_learned_prior
-from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.training_gram import training_gram
@@ -58,6 +58,8 @@ def first_fit(
     def gram_knowing(labels: Labels) -> GramOperator:
         return gram_of(with_learned_prior(kernel, given.with_labels(labels))[0])
 
+    if has_learned_prior(kernel):
+        listener(Message("training the prior"))
     given, (corpus, prior) = corpus, with_learned_prior(kernel, corpus)
     evidence = corpus if kernel is None else gram_of(corpus)
     if checkpoint is not None and kernel is not None and not isinstance(evidence, Corpus):
