@@ -26,8 +26,9 @@ from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
 from gramline.pipeline.crossval.ranking import RankingTask, held_groups, held_score, require_whole_groups, solve_ranking
 from gramline.pipeline.crossval.run_folder import FORMAT, RunFolder
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.setting_names import setting_names
-from gramline.pipeline.crossval.solve import NUMERICAL, JobSettings
+from gramline.pipeline.crossval.solve import NUMERICAL
 from gramline.pipeline.crossval.summary import versions
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import compare_values
@@ -194,7 +195,7 @@ def _solve(run: RankingRun, gram: StoredGram, problems: Sequence[Problem], folds
                 _fail(run, variant_of[outcome.task.digest], outcome.error)
             elif isinstance(outcome.error, FINAL):
                 raise outcome.error
-            elif outcome.result is None:
+            elif outcome.result is None or outcome.result.held is None:
                 failed.append(outcome.error)
             else:
                 solved = outcome.result
