@@ -195,13 +195,12 @@ def _solve(run: RankingRun, gram: StoredGram, problems: Sequence[Problem], folds
                 _fail(run, variant_of[outcome.task.digest], outcome.error)
             elif isinstance(outcome.error, FINAL):
                 raise outcome.error
-            elif outcome.result is None or outcome.result.held is None:
+            elif (solved := outcome.result) is None or (held := solved.held) is None:
                 failed.append(outcome.error)
             else:
-                solved = outcome.result
                 about = {"learner": outcome.task.learner, "problems": 1, "store": gram.path}
                 about |= {"seconds": solved.seconds, "worker": solved.worker}
-                run.folder.write_unit({outcome.task.digest: solved.held}, about)
+                run.folder.write_unit({outcome.task.digest: held}, about)
                 run.progress(ProblemsSolved(1, outcome.task.title, solved.seconds, solved.worker))
     if failed:
         raise RunError(
