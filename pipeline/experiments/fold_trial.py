@@ -32,7 +32,7 @@ class Method:
     """Outcomes of every setting (by its words) on the folds of a trial; only the outer ones when nothing is chosen."""
 
     settings: tuple[str, ...]
-    outcomes: tuple[tuple[HeldOut, ...], ...]  # [setting][fold]
+    outcomes: Sequence[Sequence[HeldOut]]  # [setting][fold]
     seconds: float  # of one training, with its share of the Gram matrix
 
     @classmethod
