@@ -51,7 +51,8 @@ class SharedPassLearner(GramLearner):
         """Fit every learner, all of this class, on its own labels; every tile is read once for all of them.
 
         Equal to separate fits. Returns for each learner the labels that it predicts for all rows. `progress` is
-        called after every round with the mistakes of all problems; a learner without rounds never calls it.
+        called after every round with the mistakes of all problems; a learner without rounds never calls it. Learners
+        whose `resumes` is true take a `checkpoint`, too, of all of them together.
         """
 
     @abstractmethod

@@ -17,7 +17,7 @@ from gramline.pipeline.crossval.fold_settings import DUPLICATES
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant, distinct_variants, expand_kernels, expand_variants
 from gramline.pipeline.crossval.run import job_folds
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.source import JobSource
 from gramline.pipeline.crossval.summary import n_duplicates
 from gramline.pipeline.errors import InputError
@@ -30,6 +30,8 @@ from gramline.pipeline.gram.reuse import CACHE_FOLDER
 from gramline.pipeline.gram.spec import DEFAULT_KERNELS
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.training import DEFAULT_LEARNER
+
+SIDE_BY_SIDE_POSITIONS = 3_000  # fewer are solved in order within seconds
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def prepare(
         files=file.files,
         description={"job_file": Path(path).read_text("utf-8") if is_file else None},
         has_baselines=file.output.baselines,
+        is_side_by_side=not file.cluster.inline and data.n_positions >= SIDE_BY_SIDE_POSITIONS,
     )
     with file.locating("folds", key="group"):
         data = data.grouped_by(job.folds.group)

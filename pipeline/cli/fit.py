@@ -41,6 +41,7 @@ from gramline.pipeline.errors import InputError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.gram.read_progress import report_reads
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.strays import sweep_partial
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
@@ -244,6 +245,7 @@ class Fitting:
 
     def _gram(self) -> StoredGram:
         path = required(self.source or self.job.gram.path, "gram", "the Gram matrix to train on")
+        sweep_partial(path)
         return open_training_gram(path, self.learner)
 
     @contextmanager

@@ -87,8 +87,11 @@ class CrossValidation:
     settings: tuple[dict[str, Any], ...]
     folds: Folds
     results: tuple[FoldResult, ...]
-    predictions: tuple[tuple[list[list[str]], ...], ...]
-    outcomes: tuple[tuple[HeldOut, ...], ...] = ()  # the same with confidences and traces
+    outcomes: Sequence[Sequence[HeldOut]] = ()  # predictions with confidences and traces; a job reads them from disk
+
+    @property
+    def predictions(self) -> tuple[tuple[list[list[str]], ...], ...]:
+        return tuple(tuple(held.predicted for held in row) for row in self.outcomes)
 
     def table(self, metric: str = "accuracy") -> NDArray[np.float64]:
         """Values, shape (n_settings, n_folds)."""
@@ -198,13 +201,7 @@ def assembled(
         for setting, row in enumerate(outcomes)
         for fold, held in enumerate(row)
     )
-    return CrossValidation(
-        tuple(dict(setting) for setting in settings),
-        folds,
-        results,
-        tuple(tuple(held.predicted for held in row) for row in outcomes),
-        tuple(tuple(row) for row in outcomes),
-    )
+    return CrossValidation(tuple(dict(setting) for setting in settings), folds, results, tuple(outcomes))
 
 
 def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed: int | None) -> Folds:
