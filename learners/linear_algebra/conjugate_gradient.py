@@ -182,9 +182,9 @@ def solve_surviving(
         begin_all(memories, begun)
         n_begun = n_products = int(begun["n_products"])
     done = {
-        number: ended.from_state(state)
+        number: ended.from_state(last)
         for number, memory in enumerate(memories)
-        if (state := part_of(memory.begun or {}, ENDED))
+        if (last := part_of(memory.begun or {}, ENDED))
     }
 
     def state() -> State:

@@ -116,6 +116,8 @@ def test_a_labeler_goes_on_from_every_state(name: str, which: str) -> None:
 TOGETHER: dict[str, list[Any]] = {
     "perceptrons": [LabelingPerceptron(rounds=n, early_stop=False) for n in (1, 3, 2)],
     "perceptrons that stop early": [LabelingPerceptron(rounds=n, average=n > 2) for n in (2, 5)],
+    "structured SVMs": [StructuredSVM(C=0.3, passes=2), StructuredSVM("auto", passes=1), StructuredSVM(passes=3)],
+    "random fields": [KernelCRF(penalty=penalty, iterations=4) for penalty in (0.3, 5.0)],
     "Z-scores": [KernelZScoreLabeler(ridge=ridge) for ridge in (0.1, "auto")],
 }
 
