@@ -9,6 +9,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
+from numpy.typing import ArrayLike
+
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Matrix
 from gramline.learners.estimator import Learner
@@ -81,18 +83,23 @@ class CorpusLearner(Learner):
 
 
 class RankingLearner(Learner):
-    """Ranks candidates; learns from a square Gram matrix and groups of its rows, the correct one first."""
+    """Ranks candidates; learns from a square Gram matrix and groups of its rows, the correct one first.
+
+    `log_probabilities`, one per row or column, are what is known of candidates beforehand.
+    """
 
     @abstractmethod
-    def fit(self, gram: GramOperator, groups: Groups) -> Self:
+    def fit(self, gram: GramOperator, groups: Groups, *, log_probabilities: ArrayLike | None = None) -> Self:
         """Train on groups of candidates."""
 
     @abstractmethod
-    def predict(self, cross: GramOperator, groups: Groups) -> list[int]:
+    def predict(self, cross: GramOperator, groups: Groups, log_probabilities: ArrayLike | None = None) -> list[int]:
         """The chosen candidate of each group of new columns, counted from 0 within the group."""
 
     @abstractmethod
-    def decision_scores(self, cross: GramOperator, groups: Groups) -> Matrix:
+    def decision_scores(
+        self, cross: GramOperator, groups: Groups | None = None, log_probabilities: ArrayLike | None = None
+    ) -> Matrix:
         """The score of every new candidate, shape (n_columns,)."""
 
 

@@ -248,7 +248,7 @@ def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
     if not isinstance(learner, Learner):
         raise InputError(f"expected a learner such as LabelingPerceptron(), got {learner!r}")
     if isinstance(learner, RankingLearner):
-        raise InputError(f"{learner.name} ranks groups of candidates, which have no folds of labeled structures")
+        raise InputError(f"{learner.name} chooses candidates and labels nothing; cross-validate it with `gramline cv`")
     if isinstance(gram, Corpus) != learner.reads_corpus:
         needs = "a corpus: it reads features" if learner.reads_corpus else "a Gram matrix"
         raise InputError(f"{learner.name} learns from {needs}, but was given a {type(gram).__name__}")

@@ -19,6 +19,7 @@ from gramline.learners import (
     LabelingPerceptron,
     LabelingSVM,
     RankingPerceptron,
+    RankingSVM,
     StructuredSVM,
 )
 from gramline.learners.checkpoints import State
@@ -41,7 +42,11 @@ LABELERS: dict[str, Any] = {
     "Gaussian process scales": GaussianProcessLabeler(max_sweeps=5, learn_scale="per_label", bound="jensen"),
     "Gaussian process of low rank": GaussianProcessLabeler(max_sweeps=3, approximation="nystrom", rank=12),
 }
-RANKERS: dict[str, Any] = {"voting": RankingPerceptron(passes=3), "plain": RankingPerceptron(passes=2, vote=False)}
+RANKERS: dict[str, Any] = {
+    "voting": RankingPerceptron(passes=3),
+    "plain": RankingPerceptron(passes=2, vote=False),
+    "svm": RankingSVM(tolerance=1e-4, passes=6),
+}
 KERNEL, TREE_KERNEL = SequenceLabeling(c=0.8, gap=0.25, observation=Identity()), SubsetTree(decay=0.5)
 CORPUS = Corpus.from_sequences(*sentences(14, seed=2), labels=["B", "O"])
 DRAW = np.random.default_rng(5)
@@ -177,3 +182,15 @@ def test_learners_say_whether_they_go_on() -> None:
     assert not StructuredSVM(dual=False).resumes
     assert not KernelCRF(dual=False).resumes
     assert not GaussianProcessLabeler(learn_kernel=True).resumes
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_a_ranker_does_not_choose_its_weight_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, gram = RANKERS[name].fresh().set_params(log_probability="auto"), gram_of("tiles", TREE_KERNEL, TREES)
+    known = np.random.default_rng(1).normal(size=24)
+    notes = Notebook()
+    undisturbed = bits(learner.fresh().fit(gram, [3] * 8, log_probabilities=known, checkpoint=notes))
+    monkeypatch.setattr(type(learner), "_fit_trials", None)
+    for state in notes.states:
+        again = learner.fresh().fit(gram, [3] * 8, log_probabilities=known, checkpoint=Notebook(state))
+        assert bits(again) == undisturbed

@@ -340,7 +340,10 @@ def test_a_gaussian_process_that_needs_much_memory_factors_by_tiles(tmp_path: Pa
         ({"variants": ()}, "at least one learner"),
         ({"metric": "fame"}, "no metric 'fame'"),
         ({"inner_folds": 1}, "at least 2 inner folds"),
-        ({"variants": (Variant(0, "ranking-perceptron", {}),)}, "no folds of labeled structures"),
+        (
+            {"variants": (Variant(0, "ranking-perceptron", {}),)},
+            "compares positions; rankers need one of whole structures",
+        ),
     ],
 )
 def test_jobs_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
