@@ -176,9 +176,9 @@ def test_a_prediction_survives_a_killed_worker(tmp_path: Path) -> None:
                     yield outcome
 
         executor.run = deadly  # type: ignore[method-assign]
-        found = predict_on_workers(model, new.packed(), executor, str(tmp_path / "model.zarr"), block_rows=8)
+        found = predict_on_workers(model, new, executor, str(tmp_path / "model.zarr"), block_rows=8)
     assert killed
-    assert found.labels == model.predict(new.packed())
+    assert found.labels == model.predict(new)
     assert list(tmp_path.iterdir()) == []
 
 
