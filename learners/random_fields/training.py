@@ -9,13 +9,9 @@ import numpy as np
 
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.checkpoints import Checkpoint
-from gramline.learners.linear_algebra.conjugate_gradient import (
-    Ended,
-    StoppingRule,
-    solve_surviving,
-    solve_together,
-)
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, solve_together
 from gramline.learners.linear_algebra.solve_memory import SolveMemory
+from gramline.learners.linear_algebra.surviving_solves import Ended, solve_surviving
 from gramline.learners.operators.definiteness import not_semidefinite
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator

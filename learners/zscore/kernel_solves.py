@@ -14,8 +14,9 @@ import numpy as np
 
 from gramline.learners.arrays import Floats, Indices
 from gramline.learners.checkpoints import NOWHERE, Checkpoint
-from gramline.learners.linear_algebra.conjugate_gradient import Solution, Solve, Status, solve_surviving
+from gramline.learners.linear_algebra.conjugate_gradient import Solution, Solve, Status
 from gramline.learners.linear_algebra.solve_memory import SolveMemory
+from gramline.learners.linear_algebra.surviving_solves import solve_surviving
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.zscore.kernel_problem import KernelProblem
 from gramline.learners.zscore.ridge_choice import HiddenFold, RidgeSetting, Trial, hidden_folds

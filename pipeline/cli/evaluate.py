@@ -22,8 +22,9 @@ from gramline.pipeline.corpus.imports import FORMATS
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_path
 from gramline.pipeline.models.choices import holds_choices, read_choices, weights_without_candidates
-from gramline.pipeline.models.model import Model, load_trained
+from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.predictions import labels_in_file, require_known_labels
+from gramline.pipeline.models.trained import load_trained
 
 HELP = """Compare predicted labels with those of CORPUS.
 

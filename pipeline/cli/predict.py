@@ -28,9 +28,10 @@ from gramline.pipeline.cli.terminal.output import (
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import FORMATS
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.models.model import Model, load_trained
+from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.predictions import Predictions, by_label, write_lines
 from gramline.pipeline.models.stream import LabeledStream, decoded
+from gramline.pipeline.models.trained import load_trained
 from gramline.pipeline.models.write_back import (
     LAYOUTS,
     Layout,

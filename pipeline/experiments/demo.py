@@ -31,8 +31,9 @@ from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.build import StoreChoices, create_or_open
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import Plan
+from gramline.pipeline.gram.status import GramStatus
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.gram.stored import GramStatus, StoredGram
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.reporting.content import Curve, Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import thumbnail

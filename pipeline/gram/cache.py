@@ -30,8 +30,9 @@ from gramline.pipeline.files import write_whole
 from gramline.pipeline.gram.build import DEFAULT, GramBuild, StoreChoices, create_or_open
 from gramline.pipeline.gram.reuse import CACHED_STORE, link_leading_tiles, shared_tiles
 from gramline.pipeline.gram.spec import GramSpec
+from gramline.pipeline.gram.status import GramStatus
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.gram.stored import GramStatus, StoredGram
+from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.strays import STRAY_SECONDS
 from gramline.pipeline.gram.verify import VerifyReport, verify_gram
 from gramline.pipeline.locks import FileLock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -29,47 +28,12 @@ from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_ch
 from gramline.pipeline.gram.product import TileProduct, TileReader, Total, squares
 from gramline.pipeline.gram.spread_product import is_worth_spreading, spread_product
 from gramline.pipeline.gram.spread_rows import spread_digests, spread_select
+from gramline.pipeline.gram.status import GramStatus
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.storage.places import is_in_memory
 
 MOST = 0.25  # of the entries of a tile
 SPREAD_ROWS = 6_000  # fewer are learned from sooner than orders are written and read
-
-
-@dataclass(frozen=True)
-class GramStatus:
-    """What a store holds and how much of it is done."""
-
-    path: str
-    shape: tuple[int, int]
-    is_symmetric: bool
-    n_structures: tuple[int, int]
-    dtype: str
-    compression: str
-    block_rows: int
-    n_tiles: int  # that are kept
-    n_present: int
-    n_left_out: int  # computed when they are asked for
-    keep: str  # all, none, or how many bytes
-    stored_bytes: int  # of the tiles that are there
-    n_segments: int  # 1, and one more per append
-    kernel: dict[str, Any]
-    fingerprint: str
-
-    @property
-    def is_complete(self) -> bool:
-        return self.n_present == self.n_tiles
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"is_complete": self.is_complete}
-
-    def require_complete(self) -> None:
-        """Before something reads all of it: better now than in the middle."""
-        if not self.is_complete:
-            raise StoreError(
-                f"{self.path} has {self.n_present:,} of {self.n_tiles:,} tiles",
-                advice="finish it with `gramline gram build`",
-            )
 
 
 class StoredGram:

@@ -43,10 +43,9 @@ from gramline.pipeline.models.saved import (
     save_learner,
 )
 from gramline.pipeline.models.support_cross import IndexedSupport, SupportCross
-from gramline.pipeline.storage.places import MODEL, RANKER, GroupKind
+from gramline.pipeline.storage.places import MODEL
 
 if TYPE_CHECKING:
-    from gramline.pipeline.models.ranker import Ranker
     from gramline.pipeline.models.spread_prediction import Predicted, Question
 
 
@@ -339,16 +338,3 @@ def _is_raw(corpus: NewStructures) -> TypeGuard[Iterable[Any]]:
 def _symbols_and_labels(symbols: NDArray[Any], labels: NDArray[Any]) -> Packed:
     nothing = Features(np.zeros(len(symbols) + 1, np.int64), np.zeros(0, np.int32), None)
     return PackedSequences(np.array([0, len(symbols)]), symbols, nothing, labels)
-
-
-def load_trained(path: str | os.PathLike[str]) -> Model | Ranker:
-    """The model or the ranker that was saved at `path`."""
-    makers: dict[GroupKind, Callable[[SavedLearner], Model | Ranker]] = {MODEL: Model.from_saved, RANKER: _ranker}
-    return load_learner(path, makers)
-
-
-def _ranker(saved: SavedLearner) -> Ranker:
-    # A labeler must not wait for the parse kernels and forests of a ranker to load.
-    from gramline.pipeline.models.ranker import Ranker
-
-    return Ranker.from_saved(saved)

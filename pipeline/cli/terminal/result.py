@@ -7,7 +7,7 @@ from typing import Any
 from gramline.kernels.catalogue import describe
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_json, short_path, size
 from gramline.pipeline.events import BuildFinished, BuildPlanned, BuildStarted, Event, Listener
-from gramline.pipeline.gram.stored import GramStatus
+from gramline.pipeline.gram.status import GramStatus
 from gramline.pipeline.gram.verify import VerifyReport
 
 

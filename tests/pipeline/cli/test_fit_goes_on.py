@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gramline.pipeline import Corpus, Model, Ranker
-from gramline.pipeline.models.model import load_trained
+from gramline.pipeline.models.trained import load_trained
 
 NOW = ["--stop-after", "0s", "--checkpoint-every", "0"]
 # The command, ended by a signal when it writes its second checkpoint: after that, or in the middle of it.
