@@ -66,7 +66,8 @@ def families(quick: bool) -> list[Family]:
     rounds = (5, 10) if quick else (5, 10, 20)
     ridges = {"ridge": (1e-2, 1.0) if quick else (1e-3, 1e-2, 1e-1, 1.0), "transition_ridge": (1.0, 1e3, 1e6)}
     weights = (3.0, 30.0) if quick else (1.0, 3.0, 10.0, 30.0, 100.0)
-    chosen: dict[str, Any] = {"C": "auto", **({"passes": 10} if quick else {})}
+    chosen: dict[str, Any] = {"C": "auto", **({"passes": 3} if quick else {})}
+    likely: dict[str, Any] = {"penalty": "auto", **({"iterations": 10} if quick else {})}
     return [
         Family(LabelingPerceptron(), grid({"rounds": rounds, "average": (False, True)})),
         Family(HiddenMarkovPerceptron(), grid({"rounds": rounds, "average": (False, True)})),
@@ -76,7 +77,7 @@ def families(quick: bool) -> list[Family]:
         ),
         Family(LabelingSVM(**chosen), grid({"C": weights})),
         Family(StructuredSVM(**chosen), grid({"C": weights, "loss": ("hamming", "none")})),
-        Family(KernelCRF(penalty="auto"), grid({"penalty": [0.5 / weight for weight in weights]})),
+        Family(KernelCRF(**likely), grid({"penalty": [0.5 / weight for weight in weights]})),
         Family(ZScoreLabeler(), grid(ridges)),
         Family(KernelZScoreLabeler(), grid(ridges)),
         Family(GaussianProcessLabeler(), grid({"scale": (10.0, 100.0) if quick else (10.0, 30.0, 100.0, 300.0)})),
