@@ -1,4 +1,4 @@
-"""Blocks of a corpus that are columns of many tiles: their features are put into lines and lists once for all of them."""
+"""Blocks of a corpus that are columns of many tiles: features are put into lines and lists once for all of them."""
 
 from __future__ import annotations
 

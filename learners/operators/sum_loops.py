@@ -63,7 +63,7 @@ def sum_lines(tile: Tile, bits: Bits, lines: Indices, starts: Indices, totals: F
             add_one(tile[lines[k]], total)
             seen |= all_bits(line, line, line, line)
             k += 1
-    return (seen >> np.uint64(8 * tile.itemsize - 1)) != np.uint64(0)
+    return bool((seen >> np.uint64(8 * tile.itemsize - 1)) != np.uint64(0))
 
 
 @jit
