@@ -160,6 +160,8 @@ def part(names: dict[str, str]) -> dict[str, Any]:
     tables = []
     for name in names:
         schema = record(find(name, Record), name, needs_name=True)
+        if "settings" in schema["properties"]:  # which stand beside the record's own, as keys of the table
+            schema = schema | {"additionalProperties": True}
         tables.append(
             schema | {"properties": schema["properties"] | {"file": {"type": "string"}}, "required": ["name"]}
         )

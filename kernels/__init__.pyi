@@ -7,6 +7,7 @@ from .observations.substitution import Substitution as Substitution
 from .observations.sums import Sum as Sum
 from .positions import PositionKernel as PositionKernel
 from .priors import EmpiricalPrior as EmpiricalPrior
+from .priors import LearnedPrior as LearnedPrior
 from .priors import TabulatedPrior as TabulatedPrior
 from .priors import UniformPrior as UniformPrior
 from .reach import context_share as context_share

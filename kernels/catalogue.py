@@ -29,6 +29,7 @@ PRIORS = {
     "uniform": "gramline.kernels.priors:UniformPrior",
     "tabulated": "gramline.kernels.priors:TabulatedPrior",
     "empirical": "gramline.kernels.priors:EmpiricalPrior",
+    "learned": "gramline.kernels.priors:LearnedPrior",
 }
 EVERYTHING = KERNELS | OBSERVATIONS | PRIORS
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import MISSING, Floats, Packed, place
-from gramline.kernels.parameters import Record, Weight
+from gramline.kernels.parameters import Record, Text, Weight, parameters_of
+from gramline.kernels.value_kinds import Number, Settings
 
 ROW_SUM_TOLERANCE = 1e-6
 DISTRIBUTION_ADVICE = "give values between 0 and 1 that sum to 1"
@@ -81,6 +83,51 @@ class TabulatedPrior(Prior):
             position, problem = improper
             raise PackingError(f"the prior row {problem}", advice=DISTRIBUTION_ADVICE, **place(packed.starts, position))
         return table
+
+
+@dataclass(frozen=True)
+class LearnedPrior(TabulatedPrior):
+    """P(y|x) is what a learner says of the structures that it was not trained on.
+
+    Who trains on a corpus makes the table first, `gramline.learners.CrossFittedPrior`, which trains the learner on the
+    labels that are known then: `KernelLabeler`, `gramline fit` and, on every fold, `gramline cv`. A learner on a Gram
+    matrix gets that of the same kernel with a uniform prior. In job files and on the command line the `settings` of the
+    learner stand beside its name: `learned:learner=kernel-crf,dual=false`.
+
+    >>> from gramline.kernels import LearnedPrior
+    >>> LearnedPrior(settings={"penalty": 0.3}).to_dict()
+    {'name': 'learned', 'learner': 'kernel-crf', 'folds': 5, 'penalty': 0.3}
+    """
+
+    name: ClassVar[str] = "learned"
+    summary: ClassVar[str] = "marginals of a learner, of each structure those of one that did not see it"
+
+    learner: Annotated[Text, "its name: `kernel-crf` or `gaussian-process`"] = "kernel-crf"
+    folds: Annotated[int, Number(whole=True, least=2), "each is left out of one training"] = 5
+    settings: Annotated[Any, Settings(), "parameters of the learner, in a job file each a key of its own"] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        own = super().to_dict()
+        del own["settings"]
+        return own | {key: list(value) if isinstance(value, tuple) else value for key, value in self.settings}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """The prior with these parameters; those that are not its own are the learner's."""
+        known = parameters_of(cls)
+        own = {key: value for key, value in params.items() if key in known}
+        others = {key: value for key, value in params.items() if key not in known}
+        return cls(**own | ({"settings": dict(own.get("settings", ())) | others} if others else {}))
+
+    def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
+        if packed.table is None:
+            raise PackingError(
+                "a learned prior is trained before its kernel can be computed, and nobody has",
+                advice="use `gramline fit`, `gramline cv` or KernelLabeler, or give the corpus a table with "
+                "CrossFittedPrior and take TabulatedPrior",
+                owner=type(self),
+            )
+        return super().resolve(packed, like)
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,36 @@ class Choice(Kind):
         return {"enum": list(self.names)}
 
 
+class Settings(Kind):
+    """Parameters of something that is made elsewhere, by name; kept as pairs, sorted, so that a record has a hash."""
+
+    words = "a dictionary of parameters"
+
+    def plain(self, value: Any) -> tuple[tuple[str, Any], ...]:
+        try:
+            pairs = dict(value)
+        except (TypeError, ValueError):
+            raise Refused from None
+        if not all(isinstance(name, str) for name in pairs):
+            raise Refused
+        settings = tuple(sorted((name, _hashable(item)) for name, item in pairs.items()))
+        return value if value == settings else settings
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object"}
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    try:
+        hash(value)
+    except TypeError:
+        raise Refused(f"has a value that nothing is made with, {value!r}") from None
+    return _scalar(value)
+
+
 @dataclass(frozen=True)
 class Instance(Kind):
     """A record of some class, which says in `what` what it is."""

@@ -1,3 +1,4 @@
+from .cross_fitted_prior import CrossFittedPrior as CrossFittedPrior
 from .gaussian_process.labeler import GaussianProcessLabeler as GaussianProcessLabeler
 from .margins.labeling import LabelingSVM as LabelingSVM
 from .margins.structured import StructuredSVM as StructuredSVM

@@ -131,6 +131,14 @@ def labeled_structures(codes: Codes, starts: Offsets, unlabeled: Unlabeled) -> M
     return complete
 
 
+def require_labels(packed: Packed) -> None:
+    """Refuse a corpus from which nothing can be learned."""
+    if packed.n_positions == 0:
+        raise LearnerError("the corpus has no positions; there is nothing to learn from")
+    if packed.labels.max() < 0:
+        raise LabelError("no position has a label", advice="a learner needs at least one labeled position")
+
+
 def training_sequences(corpus: Packable | Packed, unlabeled: Unlabeled) -> Packed:
     """The packed training corpus, whole label paths only; refuses a corpus without positions."""
     packed = packed_sequences(corpus)

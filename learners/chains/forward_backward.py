@@ -36,6 +36,7 @@ def forward_backward(
         longest = max(longest, starts[structure + 1] - starts[structure])
     peak = transition.max()
     factor = np.exp(np.maximum(transition - peak, LEAST))
+    turned = factor.T.copy()  # so that every loop runs along rows
     forward, potential = np.empty((longest, n_labels)), np.empty((longest, n_labels))
     scale, back, after = np.empty(longest), np.empty(n_labels), np.empty(n_labels)
     for number in range(len(chosen)):
@@ -44,15 +45,17 @@ def forward_backward(
         for k in range(last - first):
             row, label = scores[first + k], known[first + k]
             top = row.max() if label < 0 else row[label]
-            scale[k] = 0.0
             for b in range(n_labels):
                 potential[k, b] = np.exp(max(row[b] - top, LEAST)) if label < 0 or label == b else 0.0
-                reached = 1.0
-                if k > 0:
-                    reached = 0.0
-                    for a in range(n_labels):
-                        reached += forward[k - 1, a] * factor[a, b]
-                forward[k, b] = reached * potential[k, b]
+            forward[k, :] = 1.0 if k == 0 else 0.0
+            if k > 0:
+                for a in range(n_labels):
+                    share = forward[k - 1, a]
+                    for b in range(n_labels):
+                        forward[k, b] += share * factor[a, b]
+            scale[k] = 0.0
+            for b in range(n_labels):
+                forward[k, b] *= potential[k, b]
                 scale[k] += forward[k, b]
             for b in range(n_labels):
                 forward[k, b] /= scale[k]
@@ -65,11 +68,14 @@ def forward_backward(
                 after[b] = potential[k, b] * back[b] / scale[k]
             if k > 0:
                 for a in range(n_labels):
-                    back[a] = 0.0
+                    share = forward[k - 1, a]
                     for b in range(n_labels):
-                        step = factor[a, b] * after[b]
-                        back[a] += step
-                        edges[a, b] += forward[k - 1, a] * step
+                        edges[a, b] += share * (factor[a, b] * after[b])
+                back[:] = 0.0
+                for b in range(n_labels):
+                    weight = after[b]
+                    for a in range(n_labels):
+                        back[a] += turned[b, a] * weight
 
 
 def chain_marginals(

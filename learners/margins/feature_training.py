@@ -8,7 +8,6 @@ import numpy as np
 
 from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Floats
-from gramline.learners.errors import LabelError, LearnerError
 from gramline.learners.kinds import RoundProgress
 from gramline.learners.margins.atom_loops import Margin
 from gramline.learners.margins.chain_problem import ChainProblem
@@ -16,7 +15,7 @@ from gramline.learners.margins.feature_loops import Emissions, visit_features
 from gramline.learners.margins.passes import Bounds, Stopping, is_converged
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.packets import Scores
-from gramline.learners.token_features import SparseRows, feature_matrix, feature_names, label_names
+from gramline.learners.token_features import SparseRows, feature_matrix, feature_names, label_names, require_labels
 
 
 class FeatureWeights(NamedTuple):
@@ -31,10 +30,7 @@ def train_on_features(
     packed: Packed, margin: Margin, stopping: Stopping, *, average: bool, progress: RoundProgress | None
 ) -> FeatureWeights:
     """Passes over all chains until the duality gap is small; the same steps as on the linear kernel of the features."""
-    if packed.n_positions == 0:
-        raise LearnerError("the corpus has no positions; there is nothing to learn from")
-    if packed.labels.max() < 0:
-        raise LabelError("no position has a label", advice="a learner needs at least one labeled position")
+    require_labels(packed)
     n_labels, n_features = len(label_names(packed)), len(feature_names(packed))
     matrix = feature_matrix(packed, n_features)
     layout = BlockLayout.of(packed.lengths, packed.n_positions)  # one block

@@ -76,6 +76,7 @@ class StructuredSVM(ChainLabeler, SharedPassLearner, CorpusLearner):
     is_lazy: ClassVar[bool] = True
     round_measure: ClassVar[str] = "structures inside the margin"
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+    uses_partial_labels: ClassVar[bool] = True
 
     unlabeled: Unlabeled = "drop"  # no parameter: a missing label ends a chain, whoever asks
 

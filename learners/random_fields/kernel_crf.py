@@ -1,42 +1,62 @@
-"""The conditional random field of label chains on any position kernel."""
+"""The conditional random field of label chains, on any position kernel or on explicit features."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from gramline.kernels.parameters import Positive, Whole
+from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.parameters import Boolean, Positive, Whole
 from gramline.kernels.value_kinds import Number
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.forward_backward import chain_marginals
-from gramline.learners.chains.labeler import ChainLabeler, ChainScores, dual_scores, predict_rows
+from gramline.learners.chains.labeler import (
+    ChainLabeler,
+    ChainScores,
+    Evidence,
+    check_form,
+    check_labels_of_form,
+    dual_scores,
+    feature_scores,
+    predict_rows,
+)
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.estimator import Unlabeled
-from gramline.learners.kinds import RoundProgress, SharedPassLearner
+from gramline.learners.kinds import CorpusLearner, RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, encode_labels
-from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, solve_together
-from gramline.learners.operators.definiteness import not_semidefinite
-from gramline.learners.operators.layout import BlockLayout
+from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.operators.operator import GramOperator, check_square
-from gramline.learners.random_fields.lbfgs import Minimum, Problem, lbfgs_steps
-from gramline.learners.random_fields.likelihood import ChainLikelihood
+from gramline.learners.random_fields.lbfgs import Minimum
+from gramline.learners.random_fields.training import Setting, Steps, train_on_features, train_on_gram
+from gramline.learners.token_features import (
+    feature_matrix,
+    feature_names,
+    label_names,
+    packed_sequences,
+    require_labels,
+)
 
-ROUNDING = 1e-6  # of all squares: a sum below minus this has another cause
+WHAT = "conditional random field"
 
 
-class KernelCRF(ChainLabeler, SharedPassLearner):
+class KernelCRF(ChainLabeler, SharedPassLearner, CorpusLearner):
     """min |w|^2 / 2 + C sum_i [ log Z_i - F_i(y_i) ],  C = 1 / (2 penalty),  |w|^2 = <A, G A> + |T|^2 / rho.
 
-    crfsuite with c1 = 0, c2 = penalty and all features that are possible. A missing label is summed over all that it
-    may be; structures without a label are left out. Priors and label kernel of the Gram play no part.
+    F(y) = sum_t S[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t] with S = G A. A missing label is summed over all that it may
     be; structures without a label are left out. Priors and label kernel of the Gram play no part.
+
+    With dual=False it learns from explicit features, fit(corpus), with S = F E^T: crfsuite with c1 = 0, c2 = penalty
+    and all features that are possible, whose loss is 2 c2 times what is minimised here. The linear kernel of the
+    features gives the same.
 
     Attributes
     ----------
-    dual_ : A, shape (n_rows, n_labels)
+    dual_ : A, shape (n_rows, n_labels); with dual=True
+    emission_ : E, shape (n_labels, n_features); with dual=False
+    feature_names_ : the names of its columns
     transition_ : T, [previous][current], shape (n_labels, n_labels)
     objective_, objective_trace_ : what is minimised, at the end, and at the start and after every iteration
     gap_ : how far above its minimum that is at most, |gradient|^2 / 2; no bound where labels are missing
@@ -53,18 +73,29 @@ class KernelCRF(ChainLabeler, SharedPassLearner):
     array([[0.94, 0.06],
            [0.08, 0.92],
            [0.91, 0.09]])
+
+    On the features of a corpus, one of whose labels is missing:
+
+    >>> from gramline.pipeline import Corpus
+    >>> train = Corpus.from_sequences([["the", "cat"], ["a", "cat", "sat"]], [["D", "N"], ["D", None, "V"]])
+    >>> learner = KernelCRF(penalty=0.1, dual=False).fit(train)
+    >>> learner.predict(Corpus.from_sequences([["the", "cat", "sat"]]))
+    [['D', 'N', 'V']]
     """
 
     name: ClassVar[str] = "kernel-crf"
     summary: ClassVar[str] = (
-        "conditional random field of label chains, with probabilities and missing labels, from any Gram matrix "
-        "between positions"
+        "conditional random field of label chains, with probabilities and missing labels, from features or any Gram "
+        "matrix between positions"
     )
     row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+    uses_partial_labels: ClassVar[bool] = True
 
     unlabeled: Unlabeled = "drop"  # no parameter: what a missing label may be is summed over
 
     dual_: Floats
+    emission_: Floats
+    feature_names_: list[str]
     objective_: float
     objective_trace_: list[float]
     gap_: float
@@ -81,6 +112,7 @@ class KernelCRF(ChainLabeler, SharedPassLearner):
             Literal["viterbi", "marginals"],
             '`"viterbi"`: the most probable path; `"marginals"`: the most probable label of each position',
         ] = "viterbi",
+        dual: Annotated[Boolean, "learn from a Gram matrix; false: from explicit features"] = True,
         constraints: Constraints = "none",
     ) -> None:
         self.penalty = penalty
@@ -88,11 +120,28 @@ class KernelCRF(ChainLabeler, SharedPassLearner):
         self.tolerance = tolerance
         self.transition_weight = transition_weight
         self.decoding = decoding
+        self.dual = dual
         self.constraints = constraints
 
-    def fit(self, gram: GramOperator, labels: Labels) -> Self:
-        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
-        _train([self], gram, [labels])
+    @property
+    def reads_corpus(self) -> bool:
+        """A Gram in the dual form, else a corpus."""
+        return not self.dual
+
+    def fit(self, evidence: Packable | Packed | GramOperator, labels: Labels | None = None) -> Self:
+        """Train on a square Gram and the labels of its rows, or with dual=False on a corpus with labels.
+
+        `labels` has one list per structure, None where there is none.
+        """
+        self.check_parameters()
+        check_form(evidence, WHAT, dual=self.dual)
+        self.forget()
+        check_labels_of_form(labels, dual=self.dual)
+        gathered: Any = evidence
+        if labels is None:
+            self._fit_features(packed_sequences(gathered))
+        else:
+            _train([self], gathered, [labels])
         return self
 
     @classmethod
@@ -128,9 +177,9 @@ class KernelCRF(ChainLabeler, SharedPassLearner):
             "larger penalty or a larger tolerance"
         ]
 
-    def predict_proba(self, cross: GramOperator) -> Floats:
-        """Probability of every label at every new position, given its structure, shape (n_columns, n_labels)."""
-        scores, starts, _ = self._scores(cross)
+    def predict_proba(self, evidence: Evidence) -> Floats:
+        """Probability of every label at every new position, given its structure, shape (n_positions, n_labels)."""
+        scores, starts, _ = self._scores(evidence)
         return chain_marginals(scores, self.transition_, starts).nodes
 
     def decoded(self, scores: ChainScores) -> list[list[str]]:
@@ -144,44 +193,42 @@ class KernelCRF(ChainLabeler, SharedPassLearner):
         path, _ = viterbi(nodes, np.zeros_like(self.transition_), starts, allowed=allowed)
         return decode_labels(path, self.label_names_, np.diff(starts))
 
-    def _scores(self, evidence: GramOperator) -> ChainScores:
+    def _scores(self, evidence: Evidence) -> ChainScores:
         self.require_fitted()
-        return dual_scores(evidence, self.dual_, self.label_names_)
+        check_form(evidence, WHAT, dual=self.dual)
+        if self.dual:
+            return dual_scores(evidence, self.dual_, self.label_names_)
+        return feature_scores(evidence, self.emission_, self.feature_names_)
 
-    def _problem(self, gram: GramOperator, labels: Labels) -> tuple[Problem, tuple[str, ...]]:
-        self.check_parameters()
-        check_square(gram)
-        codes, names = encode_labels(gram, labels)
-        likelihood = ChainLikelihood.of(codes.astype(np.int32), gram.layout.rows.structure_starts, len(names))
-        return Problem(likelihood, 0.5 / float(self.penalty), float(self.transition_weight)), names
+    def _setting(self) -> Setting:
+        stopping = StoppingRule(float(self.tolerance), int(self.iterations))
+        return Setting(0.5 / float(self.penalty), float(self.transition_weight), stopping)
 
-    def _take(self, names: tuple[str, ...], minimum: Minimum, layout: BlockLayout) -> None:
-        """Become the learner that was trained."""
-        if minimum.curvatures.sum() < -ROUNDING * np.abs(minimum.curvatures).sum():
-            row = int(minimum.curvatures.argmin())
-            raise not_semidefinite("the gradient has a negative squared length", row, layout)
-        self.dual_, self.transition_ = minimum.point.dual, minimum.point.transition
+    def _fit_features(self, packed: Packed) -> None:
+        require_labels(packed)
+        columns, names = feature_names(packed), label_names(packed)
+        steps = self._setting().steps(packed.labels, packed.starts, len(names))
+        self.emission_, minimum = train_on_features(feature_matrix(packed, len(columns)), steps)
+        self.feature_names_ = columns
+        self._keep(names, minimum)
+
+    def _keep(self, names: tuple[str, ...], minimum: Minimum) -> None:
+        self.transition_ = minimum.point.transition
         self.objective_, self.objective_trace_, self.gap_ = minimum.objective, minimum.trace, minimum.bound
         self.label_names_ = names
 
 
 def _train(learners: Sequence[KernelCRF], gram: GramOperator, label_sets: Sequence[Labels]) -> None:
-    """Iterations until every learner has converged, with one product for all of them each."""
-    made = [learner._problem(gram, labels) for learner, labels in zip(learners, label_sets, strict=True)]
-    layout, diagonal = gram.layout.rows, gram.diagonal()
-    if len(diagonal) and diagonal.min() < -ROUNDING * np.abs(diagonal).max():
-        row = int(diagonal.argmin())
-        raise not_semidefinite(f"k(x, x) is {diagonal[row]:g}", row, layout)
-    solves = [
-        lbfgs_steps(problem, gram.shape[0], StoppingRule(float(learner.tolerance), int(learner.iterations)))
-        for learner, (problem, _) in zip(learners, made, strict=True)
-    ]
-
-    def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
-        product = np.asarray(gram.matmul(np.hstack(list(blocks.values()))), np.float64)
-        ends = np.cumsum([block.shape[1] for block in blocks.values()])[:-1]
-        parts = map(np.ascontiguousarray, np.split(product, ends, axis=1))
-        return dict(zip(blocks, parts, strict=True))
-
-    for learner, (_, names), minimum in zip(learners, made, solve_together(apply_all, solves), strict=True):
-        learner._take(names, minimum, layout)
+    """Become the learners that are trained on their labels, all in step."""
+    every: list[Steps] = []
+    names: list[tuple[str, ...]] = []
+    for learner, labels in zip(learners, label_sets, strict=True):
+        learner.check_parameters()
+        check_square(gram)
+        codes, own_names = encode_labels(gram, labels)
+        starts = gram.layout.rows.structure_starts
+        every.append(learner._setting().steps(codes.astype(np.int32), starts, len(own_names)))
+        names.append(own_names)
+    for learner, own_names, minimum in zip(learners, names, train_on_gram(gram, every), strict=True):
+        learner.dual_ = minimum.point.dual
+        learner._keep(own_names, minimum)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gramline.kernels.errors import Where
-from gramline.kernels.packing import Offsets
+from gramline.kernels.packing import Floats, Offsets
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.errors import LabelError
 from gramline.learners.estimator import is_listed
@@ -45,6 +45,18 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str = "label") -> tup
 
 def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> pa.Array[Any]:
     """One (positions x labels) table per structure."""
+    return table_column(prior_table(prior, starts, label_names), starts)
+
+
+def table_column(table: Floats, starts: Offsets) -> pa.Array[Any]:
+    """The rows of all positions, shape (n_positions, n_labels), as a list per structure."""
+    columns = table.shape[1]
+    inner = lists(np.arange(0, len(table) * columns + 1, columns, dtype=np.int64), number_array(table.ravel()))
+    return lists(starts, inner)
+
+
+def prior_table(prior: Iterable[Any], starts: Offsets, label_names: Sequence[str]) -> Floats:
+    """The tables of all structures, one below the other."""
     if not label_names:
         advice = "give label names in their order (--labels)"
         raise CorpusError("a prior needs labels to name its columns", advice=advice)
@@ -68,9 +80,7 @@ def prior_column(prior: Iterable[Any], starts: Offsets, label_names: Sequence[st
                 structure=structure,
             )
         flat[first:last] = rows
-    columns = len(label_names)
-    inner = lists(np.arange(0, len(flat) * columns + 1, columns, dtype=np.int64), number_array(flat.ravel()))
-    return lists(starts, inner)
+    return flat
 
 
 def children_column(children: Iterable[Any], starts: Offsets) -> pa.Array[Any]:

@@ -19,7 +19,7 @@ from gramline.kernels.parameters import plain_value
 from gramline.kernels.value_kinds import Number
 from gramline.learners.estimator import is_listed
 from gramline.pipeline.corpus.arrow import string_array
-from gramline.pipeline.corpus.columns import label_columns
+from gramline.pipeline.corpus.columns import label_columns, prior_table, table_column
 from gramline.pipeline.corpus.doors import OutsideData
 from gramline.pipeline.corpus.flat import LIST_COLUMNS, column_array, fingerprint
 from gramline.pipeline.corpus.notes import Note
@@ -189,6 +189,27 @@ class Corpus(OutsideData):
         """The same structures with every label missing; the label names stay known."""
         table = self._table.drop_columns(["labels"]) if "labels" in self._table.column_names else self._table
         return self._derived(table)
+
+    def with_prior(self, prior: Any, labels: Iterable[str] | None = None) -> Self:
+        """The same structures with a table P(y|x) each, shape (positions, labels), which `TabulatedPrior` reads.
+
+        `prior` is a list of them, or one array of all positions; its columns are `labels`, by default those of this
+        corpus. Labels of either that the other does not have are added, with the probability 0.
+
+        >>> from gramline.pipeline import Corpus
+        >>> corpus = Corpus.from_sequences([["a", "b"]], [["x", "y"]])
+        >>> corpus.with_prior([[[0.25, 0.75], [1, 0]]], labels=["y", "x"]).label_names
+        ['x', 'y']
+        """
+        given = self._label_names if labels is None else name_list(labels, "labels")
+        names = (*self._label_names, *(name for name in given if name not in self._label_names))
+        if isinstance(prior, np.ndarray) and prior.ndim == 2 and len(prior) == self.n_positions:
+            prior = self.by_structure(prior)
+        table = np.zeros((self.n_positions, len(names)))
+        table[:, [names.index(name) for name in given]] = prior_table(prior, self._starts, given)
+        corpus = self._derived(_replaced(self._table, "prior", table_column(table, self._starts)), names)
+        check_labels(corpus._flat, names)
+        return corpus
 
     @property
     def has_features(self) -> bool:

@@ -12,11 +12,14 @@ from typing import Any
 
 from gramline.kernels.base import Kernel
 from gramline.learners.estimator import Learner
+from gramline.learners.labels import Labels
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.quick import QuickScore, quick_score
 from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
+from gramline.pipeline.gram.learned_prior import with_learned_prior
+from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.training_gram import training_gram
@@ -44,7 +47,16 @@ def first_fit(
 
     The training comes first: a checkpoint keeps it while its like are cross-validated.
     """
-    evidence = corpus if kernel is None else training_gram(kernel, corpus, learner, beside=beside, progress=listener)
+
+    def gram_of(own: Corpus) -> GramOperator:
+        assert kernel is not None
+        return training_gram(kernel, own, learner, beside=beside, progress=listener)
+
+    def gram_knowing(labels: Labels) -> GramOperator:
+        return gram_of(with_learned_prior(kernel, given.with_labels(labels))[0])
+
+    given, (corpus, prior) = corpus, with_learned_prior(kernel, corpus)
+    evidence = corpus if kernel is None else gram_of(corpus)
     if checkpoint is not None and kernel is not None and not isinstance(evidence, Corpus):
         checkpoint.begin(identity_of(learner, evidence, corpus.labels, kernel, corpus), listener)
     fitted = fit_telling(learner.fresh(), evidence, corpus.labels, listener, checkpoint)
@@ -53,8 +65,9 @@ def first_fit(
         if checkpoint is not None:
             checkpoint.settle()
         listener(Message("cross-validating"))
-        score = quick_score(learner, evidence, corpus.labels)
-    return FirstFit(Model.of(fitted, corpus, kernel), score)
+        # A prior that counts labels must not have counted those that are held out.
+        score = quick_score(learner, evidence, corpus.labels, renew=gram_knowing if counts_labels(kernel) else None)
+    return FirstFit(Model.of(fitted, corpus, kernel, prior=prior), score)
 
 
 def fit_winner(winner: Winner, listener: Listener = silent, checkpoint: TrainingCheckpoint | None = None) -> Model:

@@ -18,6 +18,7 @@ from gramline.pipeline.crossval.solve import JobSettings
 from gramline.pipeline.crossval.training_time import training_seconds
 from gramline.pipeline.errors import first_line
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.learned_prior import as_if_learned
 from gramline.pipeline.gram.plan import ThreadLimit
 from gramline.pipeline.gram.spec import GramSpec, counts_labels
 
@@ -110,7 +111,7 @@ def _known_store(job: Job, data: JobData, settings: JobSettings, number: int) ->
 def _build(job: Job, data: JobData, settings: JobSettings, number: int) -> GramBuild:
     assert data.corpus is not None
     choices = StoreChoices(job.dtype, settings.block_rows, settings.compression, settings.keep)
-    return GramBuild(job.kernels[number], data.corpus, None, choices)
+    return GramBuild(*as_if_learned(job.kernels[number], data.corpus), None, choices)
 
 
 def _training(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gramline.learners.estimator import Learner
+from gramline.learners.labels import Labels
 from gramline.learners.metrics import Evaluation, evaluate
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.folds import Folds, k_fold
+from gramline.pipeline.crossval.folds import Folds, Held, k_fold
+from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.validate import cross_validate
 
 SEED = 0
@@ -44,20 +46,38 @@ class QuickScore:
 
 
 def quick_score(
-    learner: Learner, evidence: GramOperator | Corpus, labels: Sequence[Sequence[str | None]]
+    learner: Learner,
+    evidence: GramOperator | Corpus,
+    labels: Sequence[Sequence[str | None]],
+    *,
+    renew: Callable[[Labels], GramOperator] | None = None,
 ) -> QuickScore | None:
-    """A score from structures that were held out, all folds together; None where there are too few structures."""
+    """A score from structures that were held out, all folds together; None where there are too few structures.
+
+    `renew` makes the Gram matrix of every fold, from its labels, where its values depend on them.
+    """
     if len(labels) < LEAST_STRUCTURES:
         return None
     folds = quick_folds(labels)
-    result = cross_validate(learner, evidence, labels, folds)
+    if renew is None:
+        parts = cross_validate(learner, evidence, labels, folds).predictions[0]
+    else:
+        parts = tuple(_held_out(learner, renew(hide(labels, held)), labels, held) for held in folds.held_out)
     held = [number for part in folds.held_out for number in part.tolist()]
     gold = [labels[number] for number in held]
-    predicted = [path for part in result.predictions[0] for path in part]
+    predicted = [path for part in parts for path in part]
     counts = Counter(label for path in labels for label in path if label is not None)
     frequent = min(counts, key=lambda label: (-counts[label], label))
     constant = evaluate(gold, [[frequent] * len(path) for path in gold])
     return QuickScore(len(folds), evaluate(gold, predicted), constant, frequent)
+
+
+def _held_out(
+    learner: Learner, evidence: GramOperator, labels: Sequence[Sequence[str | None]], held: Held
+) -> list[list[str]]:
+    """What is predicted for the structures of one fold."""
+    (outcome,) = fit_on_gram([learner.fresh()], evidence, labels, Folds(len(labels), (held,)), [0])
+    return outcome.predicted
 
 
 def quick_folds(labels: Sequence[Sequence[str | None]]) -> Folds:

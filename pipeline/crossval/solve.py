@@ -39,6 +39,7 @@ from gramline.pipeline.executors.base import FINAL, Executor
 from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
 from gramline.pipeline.gram.cache import GramCache, building
 from gramline.pipeline.gram.keep import Keep
+from gramline.pipeline.gram.learned_prior import with_learned_prior
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import thread_limit
 from gramline.pipeline.gram.read_progress import report_reads
@@ -143,6 +144,7 @@ def _gram(running: Running, number: int, problems: Sequence[Problem]) -> Iterato
     kernel, corpus = job.kernels[number], data.corpus
     if counts_labels(kernel):
         corpus = corpus.with_labels(hide(data.labels, running.folds.hidden(problems[0].fold)))
+        corpus, _ = with_learned_prior(kernel, corpus)
     choices = StoreChoices(job.dtype, settings.block_rows, settings.compression, settings.keep)
     with settings.cache.using(kernel, corpus.packed(), choices, made_from=data.source) as gram:
         _complete(running, gram, Path(gram.path).parent)

@@ -30,7 +30,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, custom_folds, k_fold
 from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
 
 Settings = Sequence[Mapping[str, Any]]
 METRICS: tuple[str, ...] = get_args(Metric)
@@ -274,9 +274,11 @@ def check_folds(n_structures: int, labels: Sequence[Sequence[str | None]], folds
 def check_leaks(gram: GramOperator | Corpus, folds: Folds) -> None:
     """Refuse a Gram matrix whose numbers know labels that a fold hides."""
     if isinstance(gram, HasKernel) and counts_labels(gram.kernel) and not _never_counted(gram, folds):
+        is_learned = has_learned_prior(gram.kernel)
+        what = "a learned prior was trained on" if is_learned else "an empirical prior was counted from"
         raise InputError(
-            "an empirical prior was counted from the labels of all structures, so held-out labels would leak into "
-            "training; use a uniform or tabulated prior, or one Gram matrix per fold (a job file makes them)"
+            f"{what} the labels of all structures, so held-out labels would leak into training; use a uniform or "
+            "tabulated prior, or one Gram matrix per fold (a job file makes them)"
         )
 
 

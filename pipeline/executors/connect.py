@@ -196,22 +196,33 @@ def _require_tls(address: str, security: Security | None, timeout: float) -> Non
         try:
             pool.submit(asyncio.run, try_once()).result()
         except NO_CONNECTION as error:
-            if (reason := _why_nobody_answers(error)) is not None:
+            if (reason := _why_nobody_answers(address, error)) is not None:
                 raise OSError(reason) from None
             raise _refused(address, error) from error
 
 
-def _why_nobody_answers(error: BaseException) -> str | None:
+def _why_nobody_answers(address: str, error: BaseException) -> str | None:
     """Why there is no connection; None where somebody was there and refused.
 
     Dask gives up with an error about its patience; why the last try failed is the cause of that.
     """
     tried = error.__cause__
     if isinstance(error, TimeoutError) or isinstance(tried, TimeoutError):
-        return "no answer in time"
+        return _closed_port(address) or "no answer in time"
     system = None if tried is None else tried.__cause__
     said_no = ssl.SSLError | ConnectionResetError | BrokenPipeError
     return first_line(system) if isinstance(system, OSError) and not isinstance(system, said_no) else None
+
+
+def _closed_port(address: str) -> str | None:
+    """What the system says of a port where nobody listens; Dask's last try may have had no time to hear it."""
+    try:
+        socket.create_connection(parse_host_port(address.partition("://")[2], 8786), timeout=1.0).close()
+    except TimeoutError:
+        return None
+    except OSError as error:
+        return first_line(error)
+    return None
 
 
 def refuse_exposed_parts(client: Client) -> None:

@@ -20,7 +20,7 @@ from gramline.pipeline.executors.choice import check_run, choose_executor
 from gramline.pipeline.gram.missing import compute_missing
 from gramline.pipeline.gram.packed_blocks import extends
 from gramline.pipeline.gram.room import Room
-from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.locks import FileLock
@@ -124,8 +124,9 @@ def _refuse_what_would_change(store: TileStore, kernel: Kernel) -> None:
         advice = "only a symmetric one can be appended to"
         raise StoreError(f"{store.url} is a Gram matrix between two corpora", advice=advice)
     if counts_labels(kernel):
+        which = "a learned" if has_learned_prior(kernel) else "an empirical"
         raise StoreError(
-            f"the kernel of {store.url} has an empirical prior: new training labels would change every finished tile",
+            f"the kernel of {store.url} has {which} prior: new training labels would change every finished tile",
             advice="rebuild the whole corpus",
         )
 

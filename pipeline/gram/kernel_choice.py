@@ -15,6 +15,7 @@ from gramline.kernels.marginalized import ReachingLabeling
 from gramline.kernels.priors import UniformPrior
 from gramline.kernels.reach import CONTEXT_SHARE, GRID_SHARES, ReachSample
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.gram.learned_prior import prior_learner
 from gramline.pipeline.gram.spec import counts_labels, kernel_for
 
 REACH, AUTO, GRID = "reach", "auto", "grid"
@@ -45,8 +46,11 @@ def choose_kernels(description: Mapping[str, Any], corpus: Corpus) -> list[Kerne
     """
     word = description.get(REACH)
     if not isinstance(word, str):
-        return [KernelChoice(kernel_for(description, corpus.kind))]
+        kernel = kernel_for(description, corpus.kind)
+        prior_learner(kernel)  # refuses what it cannot be made with
+        return [KernelChoice(kernel)]
     kernel = kernel_for({**description, REACH: None}, corpus.kind)
+    prior_learner(kernel)
     if word not in SHARES or not isinstance(kernel, ReachingLabeling):
         what = f"{type(kernel).__name__}.{REACH}"
         problem = f"{what} must be a number above 0, {AUTO} or {GRID}, got {word!r}"

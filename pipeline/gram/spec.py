@@ -13,7 +13,7 @@ from gramline.kernels.catalogue import from_dict
 from gramline.kernels.marginalized import PositionLabeling
 from gramline.kernels.packing import Packed
 from gramline.kernels.parameters import plain_value
-from gramline.kernels.priors import EmpiricalPrior
+from gramline.kernels.priors import EmpiricalPrior, LearnedPrior
 from gramline.kernels.value_kinds import Choice
 from gramline.pipeline.choices import Dtype
 from gramline.pipeline.corpus.packed import packed_fingerprint
@@ -88,9 +88,14 @@ class GramSpec:
         return "; ".join(changes) or None
 
 
+def has_learned_prior(kernel: Kernel | None) -> bool:
+    """True for a kernel whose prior a learner makes."""
+    return isinstance(kernel, PositionLabeling) and isinstance(kernel.prior, LearnedPrior)
+
+
 def counts_labels(kernel: Kernel | None) -> bool:
-    """True for a kernel whose values depend on all training labels: it has a prior that counts them."""
-    return isinstance(kernel, PositionLabeling) and isinstance(kernel.prior, EmpiricalPrior)
+    """True for a kernel whose values depend on all training labels: it has a prior that counts them or learns."""
+    return isinstance(kernel, PositionLabeling) and isinstance(kernel.prior, EmpiricalPrior | LearnedPrior)
 
 
 def _changes(path: str, mine: Any, theirs: Any) -> Iterator[str]:

@@ -25,6 +25,7 @@ from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.cost import Spent
 from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram.build import build_gram
+from gramline.pipeline.gram.learned_prior import with_learned_prior
 from gramline.pipeline.gram.notes import warn_about_kernel
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
@@ -122,13 +123,14 @@ class KernelLabeler(Estimator):
         learner: Any = recommended_learner(corpus, self.kernel) if self.learner is None else self.learner.fresh()
         if checkpoint is not None and not learner.resumes:
             raise LearnerParameterError(f"{type(learner).__name__} trains in one go and takes no checkpoint")
-        kernel = None
+        kernel = prior = None
         if learner.reads_corpus:
             learner.fit(corpus)
         else:
             kernel = recommended_kernel(corpus) if self.kernel is None else self.kernel
+            corpus, prior = with_learned_prior(kernel, corpus)
             _fit_on_gram(learner, self._gram(kernel, corpus, learner), corpus, kernel, checkpoint)
-        self._keep(replace(Model.of(learner, corpus, kernel), cost=spent.cost), learner)
+        self._keep(replace(Model.of(learner, corpus, kernel, prior=prior), cost=spent.cost), learner)
         if (problem := no_better_than_majority(self.model_, corpus)) is not None:
             warnings.warn(problem, stacklevel=2)
         return self

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -19,6 +19,7 @@ from gramline.kernels.base import Kernel, check_kernel
 from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, check_packable
 from gramline.learners.arrays import Matrix
+from gramline.learners.cross_fitted_prior import CrossFittedPrior
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner, is_listed
 from gramline.learners.kinds import HasProbabilities
@@ -30,6 +31,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.cost import Cost
 from gramline.pipeline.files import path_text
+from gramline.pipeline.gram.spec import has_learned_prior
 from gramline.pipeline.models.new_structures import ModelInput, NewStructures
 from gramline.pipeline.models.saved import (
     SavedLearner,
@@ -73,6 +75,7 @@ class Model:
     notes: list[str] = field(default_factory=list)  # the learner's and of the structures, after the last prediction
     recipe: Recipe | None = None  # how the training corpus was made, where that is known
     cost: Cost | None = None  # of its training, where that is known
+    prior: Model | None = None  # of the learner that makes the prior of new structures
 
     @classmethod
     def of(
@@ -81,9 +84,13 @@ class Model:
         corpus: Packable | Packed,
         kernel: Kernel | None = None,
         *,
+        prior: CrossFittedPrior | None = None,
         recipe: Recipe | None = None,
     ) -> Model:
-        """The model of a learner that was fitted on this corpus (through this kernel); a Corpus has its own recipe."""
+        """The model of a learner that was fitted on this corpus (through this kernel); a Corpus has its own recipe.
+
+        A `prior` that the corpus has its table from makes that of new structures, too.
+        """
         if not isinstance(learner, Learner):
             raise LearnerError(f"expected a fitted learner such as LabelingPerceptron(), got {learner!r}")
         learner.require_fitted()
@@ -95,6 +102,11 @@ class Model:
         if kernel is None:
             raise LearnerError(f"a model of {type(learner).__name__} needs the kernel of its Gram matrix")
         check_kernel(kernel)
+        if prior is None and has_learned_prior(kernel):
+            raise LearnerError(
+                "the kernel has a learned prior, whose learner a Gram matrix does not keep",
+                advice="train on the corpus, or give the fitted prior",
+            )
         # Rows that a store keeps are prepared already; a prior is resolved once, in terms of the corpus it belongs to.
         prepared = packed if packed.prior is not None else kernel.prepare(packed)
         lengths = kernel.row_lengths(prepared)
@@ -109,7 +121,12 @@ class Model:
         is_support[owner[needed]] = True
         counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
         reduced = learner.restricted(np.flatnonzero(is_support[owner]))
-        return cls(reduced, kernel, prepared.take(np.flatnonzero(is_support)), counted, recipe=recipe)
+        made = None
+        if prior is not None:
+            prior.require_fitted()
+            made = cls.of(prior.learner_, replace(packed, prior=None, table=None), prior.kernel)
+        support = prepared.take(np.flatnonzero(is_support))
+        return cls(reduced, kernel, support, counted, recipe=recipe, prior=made)
 
     # ---- new structures
 
@@ -183,7 +200,10 @@ class Model:
         if self.kernel is None:
             raise LearnerError(f"{type(self.learner).__name__} reads features, not a Gram matrix")
         like = self.support if self.counted is None else self.counted
-        new = self.kernel.prepare(self._input.packed(corpus, self.notes), like=like)
+        new = self._input.packed(corpus, self.notes)
+        if self.prior is not None:
+            new = replace(new, table=self.prior.predict_proba(new))
+        new = self.kernel.prepare(new, like=like)
         if block_rows is None and self._indexed is not None and self._indexed.is_few(new):
             yield SupportCross(self._indexed, new)
             return
@@ -252,7 +272,10 @@ class Model:
         """Write the model, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
         counted = self.counted
         more = {} if counted is None else {"counted": {"symbols": counted.symbols, "labels": counted.labels}}
-        saved = SavedLearner(self.learner, self.kernel, self.support, more, self.recipe, self.cost)
+        prior = None
+        if self.prior is not None:
+            prior = SavedLearner(self.prior.learner, self.prior.kernel, self.prior.support)
+        saved = SavedLearner(self.learner, self.kernel, self.support, more, self.recipe, self.cost, prior)
         save_learner(path, MODEL, saved, overwrite=overwrite)
 
     @classmethod
@@ -270,7 +293,14 @@ class Model:
             raise LearnerError(f"a {saved.learner.name} needs the kernel of its Gram matrix")
         counts = saved.more.get("counted")
         counted = None if counts is None else _symbols_and_labels(counts["symbols"], counts["labels"])
-        return cls(saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe, cost=saved.cost)
+        prior = None if saved.prior is None else cls.from_saved(saved.prior)
+        if prior is not None and (
+            not isinstance(prior.learner, HasProbabilities) or prior.support.vocabulary != saved.support.vocabulary
+        ):
+            raise LearnerError("the prior of the model does not go with its training structures")
+        return cls(
+            saved.learner, saved.kernel, saved.support, counted, recipe=saved.recipe, cost=saved.cost, prior=prior
+        )
 
 
 def _is_raw(corpus: NewStructures) -> TypeGuard[Iterable[Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from gramline.pipeline.storage.writer import write_group
 # What reading a damaged description raises besides our own errors.
 UNREADABLE = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 BESIDES = {"covariance"}  # arrays of a learner's state that are no fitted attributes
+PRIOR = "prior_"  # before the names of the sets of arrays of what makes the prior
 VERSION = 2  # 1 had no seal on its attributes
 READABLE = (1, 2)
 Made = TypeVar("Made")
@@ -104,6 +105,7 @@ class SavedLearner:
     more: Mapping[str, Arrays] = field(default_factory=dict)
     recipe: Recipe | None = None  # of the training corpus; models of 0.1.0 have none
     cost: Cost | None = None  # of the training; models until 0.2.0 have none
+    prior: SavedLearner | None = None  # what makes the prior of new structures
 
 
 def describe_learner(learner: Learner, kernel: Kernel | None, support: Packed) -> dict[str, Any]:
@@ -119,22 +121,39 @@ def describe_learner(learner: Learner, kernel: Kernel | None, support: Packed) -
 
 def save_learner(path: str | os.PathLike[str], kind: GroupKind, saved: SavedLearner, *, overwrite: bool) -> None:
     """Write it, whole or not at all; `overwrite` replaces a model or a ranker, and nothing else."""
-    learner, learner_arrays = saved.learner.to_state()
-    support, support_arrays = packed_to_arrays(saved.support)
-    attributes = {
-        kind.key: kind.value,
-        "version": VERSION,
-        "kernel": None if saved.kernel is None else saved.kernel.to_dict(),
-        "learner": learner,
-        "support": support,
-    }
+    described, sets = _parts(saved, "")
+    attributes = {kind.key: kind.value, "version": VERSION} | described
+    if saved.prior is not None:
+        attributes["prior"], prior_sets = _parts(saved.prior, PRIOR)
+        sets |= prior_sets
     if saved.recipe is not None:
         attributes["recipe"] = saved.recipe.to_dict()
     if saved.cost is not None:
         attributes["cost"] = saved.cost.to_dict()
-    sets = {"learner": learner_arrays, "support": support_arrays, **saved.more}
+    sets |= saved.more
     arrays = {f"{prefix}.{name}": array for prefix, named in sets.items() for name, array in named.items()}
     write_group(path, attributes, arrays, replaces=SAVED_LEARNERS if overwrite else ())
+
+
+def _parts(saved: SavedLearner, prefix: str) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """What is written down of learner, kernel and support, and their arrays by set."""
+    learner, learner_arrays = saved.learner.to_state()
+    support, support_arrays = packed_to_arrays(saved.support)
+    kernel = None if saved.kernel is None else saved.kernel.to_dict()
+    described = {"kernel": kernel, "learner": learner, "support": support}
+    return described, {f"{prefix}learner": learner_arrays, f"{prefix}support": support_arrays}
+
+
+def _from_parts(attributes: Mapping[str, Any], sets: dict[str, Arrays], prefix: str) -> SavedLearner:
+    """The inverse of `_parts`; the sets that are its own are taken out."""
+    description, state = attributes["kernel"], attributes["learner"]
+    learner_arrays = sets.pop(f"{prefix}learner", {})
+    kernel = None if description is None else from_dict(description, Kernel)  # type: ignore[type-abstract]
+    check_state(state, learner_arrays)
+    support = packed_from_arrays(attributes["support"], sets.pop(f"{prefix}support", {}))
+    if kernel is not None:
+        kernel.check_prepared(support)
+    return SavedLearner(learner_from_state(state, learner_arrays), kernel, support)
 
 
 def require_new_model(target: str, overwrite: bool) -> None:
@@ -164,16 +183,11 @@ def load_learner(path: str | os.PathLike[str], makers: Mapping[GroupKind, Callab
         prefix, _, rest = name.partition(".")
         sets.setdefault(prefix, {})[rest] = array
     try:
-        description, state, learner_arrays = attributes["kernel"], attributes["learner"], sets.pop("learner", {})
-        kernel = None if description is None else from_dict(description, Kernel)  # type: ignore[type-abstract]
-        check_state(state, learner_arrays)
-        support = packed_from_arrays(attributes["support"], sets.pop("support", {}))
-        if kernel is not None:
-            kernel.check_prepared(support)
+        saved = _from_parts(attributes, sets, "")
+        prior = _from_parts(attributes["prior"], sets, PRIOR) if "prior" in attributes else None
         recipe = Recipe.from_dict(attributes["recipe"]) if "recipe" in attributes else None
         cost = Cost.from_dict(attributes["cost"]) if "cost" in attributes else None
-        learner = learner_from_state(state, learner_arrays)
-        return makers[kind](SavedLearner(learner, kernel, support, sets, recipe, cost))
+        return makers[kind](replace(saved, more=sets, recipe=recipe, cost=cost, prior=prior))
     except UNREADABLE as error:
         raise StoreError(f"{url} is a damaged {kind.name} ({error}); train it again") from None
 

@@ -134,16 +134,18 @@ def open_training_gram(path: str, learner: Learner) -> StoredGram:
 
 
 def count_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> int:
-    """How many structures a learner of whole label paths leaves out because a label is missing."""
-    drops = isinstance(learner, ChainLabeler) and learner.unlabeled == "drop"
-    return sum(None in row for row in labels) if drops else 0
+    """How many structures a learner of label paths leaves out because a label, or every label, is missing."""
+    if not isinstance(learner, ChainLabeler) or learner.unlabeled != "drop":
+        return 0
+    is_useless = all if learner.uses_partial_labels else any
+    return sum(is_useless(label is None for label in row) for row in labels)
 
 
 def dropped_notes(learner: Learner, labels: Sequence[Sequence[str | None]]) -> list[str]:
     """What to say before it learns."""
     n_dropped = count_dropped(learner, labels)
-    return (
-        [f"{n_dropped:,} of {len(labels):,} structures have an unlabeled position and are left out"]
-        if n_dropped
-        else []
-    )
+    if not n_dropped:
+        return []
+    is_partly = isinstance(learner, ChainLabeler) and not learner.uses_partial_labels
+    lacks = "have an unlabeled position" if is_partly else "have no label"
+    return [f"{n_dropped:,} of {len(labels):,} structures {lacks} and are left out"]

@@ -18,10 +18,6 @@ OPTIONS = ["--c", "0.7", "--gap", "0.3", "--block-rows", str(BLOCK_ROWS), "--wor
 STOPPED = "gramline: error: stopped; finished work is kept, the same command goes on where it was\n"
 
 
-def _hear_ctrl_c() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def start(calm: Calm, store: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", PROGRAM, "gram", "build", str(calm.corpus_path), "-o", str(store), *OPTIONS]
     return subprocess.Popen(
@@ -30,8 +26,6 @@ def start(calm: Calm, store: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Tests started in the background of a shell inherit an ignored Ctrl-C, which the program would respect.
-        preexec_fn=_hear_ctrl_c,
     )
 
 

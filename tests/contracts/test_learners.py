@@ -43,6 +43,7 @@ LEARNERS: list[Any] = [
     StructuredSVM(C=2.0, loss="zero-one", average=True),
     StructuredSVM(dual=False),
     KernelCRF(penalty=0.1, decoding="marginals"),
+    KernelCRF(penalty=0.1, dual=False),
     ZScoreLabeler(unlabeled="drop", constraints="iterative"),
     GaussianProcessLabeler(bound="expected"),
     GaussianProcessLabeler(offsets="GPSL1", decoding="viterbi", learn_scale="shared"),

@@ -34,7 +34,11 @@ kernel_options = together(
         "blosum45, blosum80, pam120, pam250, file=matrix.json), or a sum: 'linear:normalized=true + 0.5 * "
         "polynomial:degree=3'.",
     ),
-    table_option("kernel.prior", "--prior", metavar="NAME", help="uniform, empirical:smoothing=1, tabulated."),
+    table_option(
+        *("kernel.prior", "--prior"),
+        metavar="NAME",
+        help="uniform, empirical:smoothing=1, tabulated, learned:learner=kernel-crf,dual=false,folds=5.",
+    ),
     table_option(
         "kernel.label_kernel", "--label-kernel", metavar="FILE", help="JSON file with a labels x labels matrix."
     ),

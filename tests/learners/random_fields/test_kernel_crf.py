@@ -40,8 +40,21 @@ class Problem:
         F = self.features
         return DenseGram(F @ F.T, self.lengths, label_names=NAMES, block_rows=block_rows)
 
+    @property
+    def corpus(self) -> Corpus:
+        X = [{f"f{k}": value for k, value in enumerate(row)} for row in self.features]
+        ends = np.cumsum(self.lengths)
+        return Corpus.from_sequences(
+            [X[end - size : end] for end, size in zip(ends, self.lengths, strict=True)], self.labels, labels=NAMES
+        )
+
     def weights(self, model: KernelCRF) -> Any:
-        return np.concatenate([(self.features.T @ model.dual_).ravel(), model.transition_.ravel()])
+        emission = self.features.T @ model.dual_ if model.dual else self.emission(model)
+        return np.concatenate([emission.ravel(), model.transition_.ravel()])
+
+    def emission(self, model: KernelCRF) -> Any:
+        columns = [model.feature_names_.index(f"f{k}") for k in range(self.features.shape[1])]
+        return model.emission_[:, columns].T
 
     def objective(self, weights: Any, penalty: float) -> float:
         """|w|^2 / 2 + C sum log Z - log Zc, every path written down."""
@@ -83,52 +96,102 @@ def test_the_gap_bounds_the_distance_to_the_minimum() -> None:
         assert note.startswith(f"after {iterations} iterations the objective may be {model.gap_:.3g} above its minimum")
 
 
+class Crfsuite:
+    """python-crfsuite with c1 = 0, c2 = penalty and all possible features, trained to its end."""
+
+    def __init__(self, problem: Problem, penalty: float, folder: Path) -> None:
+        crfsuite = pytest.importorskip("pycrfsuite")
+        trainer = crfsuite.Trainer(verbose=False)
+        trainer.select("lbfgs")
+        trainer.set_params(
+            {
+                "c1": 0.0,
+                "c2": penalty,
+                "feature.possible_states": True,
+                "feature.possible_transitions": True,
+                "epsilon": 1e-12,
+                "delta": 1e-14,
+                "period": 50,
+                "max_iterations": 5000,
+            }
+        )
+        rows = [{f"f{k}": float(value) for k, value in enumerate(row)} for row in problem.features]
+        ends = np.cumsum(problem.lengths)
+        self.sentences = [rows[end - size : end] for end, size in zip(ends, problem.lengths, strict=True)]
+        for sentence, labels in zip(self.sentences, problem.labels, strict=True):
+            trainer.append(crfsuite.ItemSequence(sentence), labels)
+        trainer.train(str(folder / "crf"))
+        tagger = crfsuite.Tagger()
+        tagger.open(str(folder / "crf"))
+        info = tagger.info()
+        emission, transition = np.zeros((problem.features.shape[1], 3)), np.zeros((3, 3))
+        for (name, label), weight in info.state_features.items():
+            emission[int(name[1:]), NAMES.index(label)] = weight
+        for (previous, label), weight in info.transitions.items():
+            transition[NAMES.index(previous), NAMES.index(label)] = weight
+        self.weights = np.concatenate([emission.ravel(), transition.ravel()])
+        self.marginals = []
+        for sentence in self.sentences:
+            tagger.set(crfsuite.ItemSequence(sentence))
+            self.marginals += [[tagger.marginal(label, k) for label in NAMES] for k in range(len(sentence))]
+
+
 @pytest.mark.parametrize("penalty", [0.05, 1.0, 10.0])
 @pytest.mark.parametrize("seed", range(2))
-def test_equals_crfsuite_on_a_linear_kernel(penalty: float, seed: int, tmp_path: Path) -> None:
-    crfsuite = pytest.importorskip("pycrfsuite")
+def test_equals_crfsuite_on_features_and_on_their_linear_kernel(penalty: float, seed: int, tmp_path: Path) -> None:
     problem = Problem(seed)
-    model = KernelCRF(penalty, tolerance=1e-12, iterations=1000).fit(problem.gram(), problem.labels)
-    trainer = crfsuite.Trainer(verbose=False)
-    trainer.select("lbfgs")
-    trainer.set_params(
-        {
-            "c1": 0.0,
-            "c2": penalty,
-            "feature.possible_states": True,
-            "feature.possible_transitions": True,
-            "epsilon": 1e-12,
-            "delta": 1e-14,
-            "period": 50,
-            "max_iterations": 5000,
-        }
-    )
-    rows = [{f"f{k}": float(value) for k, value in enumerate(row)} for row in problem.features]
-    ends = np.cumsum(problem.lengths)
-    sentences = [rows[end - size : end] for end, size in zip(ends, problem.lengths, strict=True)]
-    for sentence, labels in zip(sentences, problem.labels, strict=True):
-        trainer.append(crfsuite.ItemSequence(sentence), labels)
-    trainer.train(str(tmp_path / "crf"))
-    tagger = crfsuite.Tagger()
-    tagger.open(str(tmp_path / "crf"))
-    info = tagger.info()
-    emission, transition = np.zeros((problem.features.shape[1], 3)), np.zeros((3, 3))
-    for (name, label), weight in info.state_features.items():
-        emission[int(name[1:]), NAMES.index(label)] = weight
-    for (previous, label), weight in info.transitions.items():
-        transition[NAMES.index(previous), NAMES.index(label)] = weight
-    theirs = np.concatenate([emission.ravel(), transition.ravel()])
-    value = problem.objective(theirs, penalty)
-    assert abs(model.objective_ - value) < 1e-6 * value
-    ours = model.predict_proba(problem.gram())
-    first = 0
-    for sentence in sentences:
-        tagger.set(crfsuite.ItemSequence(sentence))
-        for k in range(len(sentence)):
-            for code, label in enumerate(NAMES):
-                assert abs(tagger.marginal(label, k) - ours[first + k, code]) < 1e-6
-        first += len(sentence)
-    np.testing.assert_allclose(problem.weights(model), theirs, atol=1e-4)
+    theirs = Crfsuite(problem, penalty, tmp_path)
+    value = problem.objective(theirs.weights, penalty)
+    for model, evidence in (
+        (KernelCRF(penalty, tolerance=1e-12, iterations=1000).fit(problem.gram(), problem.labels), problem.gram()),
+        (KernelCRF(penalty, tolerance=1e-12, iterations=1000, dual=False).fit(problem.corpus), problem.corpus),
+    ):
+        assert abs(model.objective_ - value) < 1e-6 * value
+        np.testing.assert_allclose(model.predict_proba(evidence), theirs.marginals, atol=1e-6)
+        np.testing.assert_allclose(problem.weights(model), theirs.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, {"penalty": 0.05, "transition_weight": 3.0}, {"decoding": "marginals"}], ids=str
+)
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_features_give_the_same_as_their_linear_kernel(setting: dict[str, Any], has_missing: bool) -> None:
+    problem = Problem(6)
+    if has_missing:
+        problem.codes[[4, 5, 7]] = -1  # one structure without any label, one without some
+    dual = KernelCRF(tolerance=1e-9, **setting).fit(problem.gram(), problem.labels)
+    primal = KernelCRF(tolerance=1e-9, dual=False, **setting).fit(problem.corpus)
+    assert_close(primal.objective_trace_, dual.objective_trace_)
+    assert_close(primal.transition_, dual.transition_)
+    assert_close(problem.weights(primal), problem.weights(dual))
+    assert_close(primal.predict_proba(problem.corpus), dual.predict_proba(problem.gram()))
+    assert primal.predict(problem.corpus) == dual.predict(problem.gram())
+    assert primal.gap_ <= 1e-9 * primal.objective_
+    value = problem.objective(problem.weights(primal), primal.penalty) if not setting else primal.objective_
+    assert_close(primal.objective_, value)
+
+
+def test_missing_labels_of_features_are_summed_over_and_help() -> None:
+    """What is known of one end of a chain says something of the other, which has no label in training."""
+    words = Corpus.from_sequences([["u", "v"], ["v", "u"], ["u", "w"]] * 4, [["a", "b"], ["b", "a"], ["a", None]] * 4)
+    model = KernelCRF(penalty=0.1, dual=False).fit(words)
+    known = KernelCRF(penalty=0.1, dual=False).fit(words.select([0, 1] * 4))
+    new = Corpus.from_sequences([["w"]])
+    assert model.predict(new) == [["b"]]
+    code = model.label_names_.index("b")
+    assert model.predict_proba(new)[0, code] > known.predict_proba(new)[0, code]
+
+
+def test_refuses_the_other_form() -> None:
+    problem = Problem(0)
+    with pytest.raises(LearnerError, match="the primal conditional random field reads a corpus, but was given a Gram"):
+        KernelCRF(dual=False).fit(problem.gram(), problem.labels)
+    with pytest.raises(LearnerError, match="the dual conditional random field reads a Gram matrix, but was given a c"):
+        KernelCRF().fit(problem.corpus)
+    with pytest.raises(LearnerError, match="no position has a label"):
+        KernelCRF(dual=False).fit(problem.corpus.without_labels())
+    with pytest.raises(LearnerError, match="the primal conditional random field reads a corpus, but was given a Gram"):
+        KernelCRF(dual=False).fit(problem.corpus).predict_proba(problem.gram())
 
 
 @pytest.mark.parametrize("block_rows", [5, 7])

@@ -9,6 +9,7 @@ import pytest
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
+from gramline.learners.random_fields.kernel_crf import KernelCRF
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline import KernelLabeler
@@ -22,6 +23,8 @@ CASES = {  # options of fit, the same learner, what it learns from
     "kernel-zscore": (["--set", "ridge=0.2"], KernelZScoreLabeler(0.2), "gram"),
     "hidden-markov-perceptron": (["--rounds", "4", "--average"], HiddenMarkovPerceptron(4, average=True), "corpus"),
     "hidden-markov-perceptron, dual": (["--set", "dual=true"], HiddenMarkovPerceptron(dual=True), "gram"),
+    "kernel-crf": (["--set", "penalty=0.3"], KernelCRF(0.3), "gram"),
+    "kernel-crf, features": (["--set", "dual=false", "--set", "penalty=0.3"], KernelCRF(0.3, dual=False), "corpus"),
 }
 every_learner = pytest.mark.parametrize("name", CASES)
 

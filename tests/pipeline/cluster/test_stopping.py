@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -19,14 +18,6 @@ from gramline.pipeline.cluster.stopping import finished_first, nothing_left_behi
 
 PATIENCE = 60.0
 PROGRAM = "from gramline.pipeline.cli.main import main; main()"
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c_is_heard() -> Iterator[None]:
-    """A shell that starts the tests in the background lets them ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def is_gone(process: psutil.Process) -> bool:
