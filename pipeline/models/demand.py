@@ -96,15 +96,16 @@ def spread_sample(lengths: Indices, limit: int) -> Indices:
     return np.unique(np.linspace(0, len(lengths) - 1, n_chosen).astype(np.int64))
 
 
-def measure_demand(learner: Learner, kernel: Kernel, corpus: Corpus) -> Demand:
-    """Of training on `corpus`, from samples of it."""
+def measure_demand(learner: Learner, kernel: Kernel, corpus: Corpus, *, merges: bool = False) -> Demand:
+    """Of training on `corpus`, from samples of it; whether a product compares equal rows once, which no store does."""
     samples = [corpus.select(spread_sample(corpus.lengths, limit)) for limit in SAMPLE_POSITIONS]
     _measured(learner, kernel, samples[0])  # compiled code is loaded now
     small, large = (_measured(learner, kernel, sample) for sample in samples)
     sizes = [part.n_positions for part in (*samples, corpus)]
     if not learner.is_lazy:
         own = LEAST_OF_VECTORS
-        return extrapolated(small, large, sizes, replace(LEAST, stored_seconds=own, computed_seconds=own))
+        demand = extrapolated(small, large, sizes, replace(LEAST, stored_seconds=own, computed_seconds=own))
+        return demand if merges else replace(demand, values=demand.passes / 2)  # a tile serves both sides
     demand = extrapolated(small, large, sizes)
     return replace(demand, passes=min(demand.passes, PASSES_PER_ROUND * float(learner.round_limit or np.inf)))
 
