@@ -122,7 +122,7 @@ class LearnedPrior(TabulatedPrior):
     def resolve(self, packed: Packed, like: Packed | None = None) -> Floats | None:
         if packed.table is None:
             raise PackingError(
-                "a learned prior is trained before its kernel can be computed, and nobody has",
+                "LearnedPrior is made by a learner before its kernel is computed, and here nobody made it",
                 advice="use `gramline fit`, `gramline cv` or KernelLabeler, or give the corpus a table with "
                 "CrossFittedPrior and take TabulatedPrior",
                 owner=type(self),

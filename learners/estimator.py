@@ -156,6 +156,10 @@ class Learner(Estimator):
         """How the training went, by what is counted: one number per round, sweep or iteration."""
         return {}
 
+    def chosen(self) -> dict[str, float]:
+        """The values that a training has chosen for parameters that were left open, by name."""
+        return {}
+
     def notes(self) -> list[str]:
         """What a user should know of the training and of the last prediction, one sentence each; mostly nothing."""
         return []

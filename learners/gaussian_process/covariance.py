@@ -47,6 +47,14 @@ class HasFactorLimit(Protocol):
     factor_limit: int  # bytes
 
 
+@runtime_checkable
+class HasRowDigests(Protocol):
+    """A Gram whose rows other processes can compare."""
+
+    def row_digests(self, rows: Indices) -> list[bytes] | None:
+        """16 bytes for each of these rows, from all of its values; None where this process had better do it."""
+
+
 class ExactCovariance:
     """C = G[rows, rows] + jitter I; in memory from the first factor on, where the operator allows it."""
 
@@ -179,6 +187,18 @@ def distinct_rows(gram: GramOperator, rows: Indices) -> tuple[Indices, Indices]:
     Identical rows of a positive semidefinite matrix have the same latent value with probability 1. Rows are
     compared byte by byte through 128-bit digests, priors included.
     """
+    digests = gram.row_digests(rows) if isinstance(gram, HasRowDigests) else None
+    digests = _digests(gram, rows) if digests is None else digests
+    if (prior := gram.row_prior) is not None:
+        digests = [
+            blake2b(digest + np.ascontiguousarray(prior[row]).tobytes(), digest_size=16).digest()
+            for digest, row in zip(digests, rows.tolist(), strict=True)
+        ]
+    return _grouped(np.array(digests), rows)
+
+
+def _digests(gram: GramOperator, rows: Indices) -> list[bytes]:
+    """16 bytes for each row, from all of its values in order."""
     wanted = by_block(gram.layout.rows.block_starts, rows)
     digests = [blake2b(digest_size=16) for _ in rows]
     for block in range(gram.layout.cols.n_blocks):
@@ -186,10 +206,7 @@ def distinct_rows(gram: GramOperator, rows: Indices) -> tuple[Indices, Indices]:
             start = gram.layout.rows.rows(i).start
             for place in wanted[i].tolist():
                 digests[place].update(np.ascontiguousarray(tile[rows[place] - start]).data)
-    if gram.row_prior is not None:
-        for place, row in enumerate(rows.tolist()):
-            digests[place].update(np.ascontiguousarray(gram.row_prior[row]).data)
-    return _grouped(np.array([digest.digest() for digest in digests]), rows)
+    return [digest.digest() for digest in digests]
 
 
 def distinct_features(features: Matrix, rows: Indices) -> tuple[Indices, Indices]:

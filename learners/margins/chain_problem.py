@@ -12,6 +12,7 @@ import numpy as np
 
 from gramline.learners.arrays import Codes, Floats, Indices
 from gramline.learners.chains.viterbi import Decoder, follows
+from gramline.learners.checkpoints import State, named, number, part_of
 from gramline.learners.errors import LearnerError
 from gramline.learners.margins.atom_loops import Atoms, Margin
 from gramline.learners.margins.passes import Bounds, Stopping, Terms
@@ -140,6 +141,17 @@ class ChainProblem:
         total = float(self.n_visits) * (self.n_visits + 1)
         return self.alpha - self.lag / total, self.transitions.weights - self.transitions.lag / total
 
+    def state(self) -> State:
+        own = {"alpha": self.alpha.copy(), "lag": self.lag.copy(), "visits": number(self.n_visits)}
+        return own | named("atoms", _copies(self.atoms)) | named("transitions", _copies(self.transitions))
+
+    def resume(self, state: State) -> None:
+        self.alpha[:], self.lag[:], self.n_visits = state["alpha"], state["lag"], int(state["visits"])
+        for prefix, arrays in (("atoms", self.atoms), ("transitions", self.transitions)):
+            saved = part_of(state, prefix)
+            for name, array in arrays._asdict().items():
+                array[:] = saved[name]
+
     def _own(self, block: int) -> slice:
         """Chains of a block."""
         positions = self.layout.rows(block)
@@ -159,3 +171,7 @@ class ChainProblem:
     def _refused(self, chain: int) -> LearnerError:
         said = "two label paths of a structure have a negative squared distance"
         return not_semidefinite(said, int(self.chains.firsts[chain]), self.layout)
+
+
+def _copies(arrays: Atoms | Transitions) -> State:
+    return {name: array.copy() for name, array in arrays._asdict().items()}

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.checkpoints import NOWHERE, Checkpoint, State, named, number, part_of
 from gramline.learners.kinds import RoundProgress
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.definiteness import not_semidefinite, require_semidefinite
@@ -68,6 +69,12 @@ class MarginProblem(Protocol):
     def bounds(self, hinge: float, norm: float) -> Bounds:
         """P and D from the sum of all hinges and <A, S>."""
 
+    def state(self) -> State:
+        """All that the visits changed, but for the trace; copies."""
+
+    def resume(self, state: State) -> None:
+        """Go on where `state` was."""
+
 
 def is_converged(bounds: Bounds, stopping: Stopping) -> bool:
     return bounds.gap <= stopping.tolerance * bounds.primal
@@ -83,40 +90,81 @@ def convergence_notes(gap: float, objective: float, stopping: Stopping, n_passes
     ]
 
 
-def train(gram: GramOperator, problems: Sequence[MarginProblem], progress: RoundProgress | None) -> None:
+def train(
+    gram: GramOperator,
+    problems: Sequence[MarginProblem],
+    progress: RoundProgress | None,
+    checkpoint: Checkpoint = NOWHERE,
+) -> None:
     """Passes over the tiles until every problem has converged or has had all its passes.
 
     `progress` is called after every pass with its number, from 1, and how many are inside the margin in all problems.
     """
-    scores = LazyScores(gram, [problem.n_labels for problem in problems])
-    running, n_passes = list(range(len(problems))), 0
-    while running:
-        still = {number: problems[number] for number in running}
-        # The products are thin, and more BLAS threads wait for each other longer than they compute.
-        with one_blas_thread():
-            _run_pass(gram, scores, still, is_first=n_passes == 0)
-            n_inside = _measure(gram, scores, still)
-        n_passes += 1
-        if progress is not None:
-            progress(n_passes, n_inside)
-        running = [number for number, problem in still.items() if not _is_done(problem)]
+    _Training(gram, problems).run(progress, checkpoint)
+
+
+class _Training:
+    """Problems and the scores of all rows; it can leave its state between two blocks."""
+
+    def __init__(self, gram: GramOperator, problems: Sequence[MarginProblem]) -> None:
+        self._gram, self._problems = gram, problems
+        self._scores = LazyScores(gram, [problem.n_labels for problem in problems])
+        self._limit = max(problem.stopping.passes for problem in problems)
+        self._n_passes = 0
+        self._block = 0  # the next one to visit; 0 between two passes
+
+    def run(self, progress: RoundProgress | None, checkpoint: Checkpoint) -> None:
+        if (begun := checkpoint.restore()) is not None:
+            self._resume(begun)
+        while running := self._running():
+            this = f"pass {self._n_passes + 1} of {self._limit}"
+            # The products are thin, and more BLAS threads wait for each other longer than they compute.
+            with one_blas_thread():
+                self._visit_all(running, this, checkpoint)
+                n_inside = _measure(self._gram, self._scores, running)
+            self._n_passes += 1
+            if progress is not None:
+                progress(self._n_passes, n_inside)
+            checkpoint.offer(this, self._state, is_last=not self._running())
+
+    def _running(self) -> dict[int, MarginProblem]:
+        return {number: problem for number, problem in enumerate(self._problems) if not _is_done(problem)}
+
+    def _visit_all(self, problems: dict[int, MarginProblem], this: str, checkpoint: Checkpoint) -> None:
+        layout, scores = self._gram.layout.rows, self._scores
+        for block in range(self._block, layout.n_blocks):
+            visit = scores.enter(layout.rows(block), list(problems), layout.rows_after(block, AHEAD))
+            if not self._n_passes:
+                require_semidefinite(visit.tile, visit.local, layout.rows(block), layout)
+            changes = [
+                problem.visit(block, visit, own) for problem, own in zip(problems.values(), visit.scores, strict=True)
+            ]
+            scores.leave(visit, changes)
+            self._block = (block + 1) % layout.n_blocks
+            if self._block:
+                checkpoint.offer(f"block {self._block} of {layout.n_blocks} in {this}", self._state)
+        scores.check()
+
+    def _state(self) -> State:
+        state = {"n_passes": number(self._n_passes), "block": number(self._block)}
+        state |= named("scores", self._scores.state())
+        for place, problem in enumerate(self._problems):
+            state |= named(f"problem.{place}", problem.state())
+            state[f"trace.{place}"] = np.array(problem.trace, np.float64).reshape(-1, 2)
+        return state
+
+    def _resume(self, state: State) -> None:
+        self._n_passes, self._block = int(state["n_passes"]), int(state["block"])
+        self._scores.resume(part_of(state, "scores"))
+        for place, problem in enumerate(self._problems):
+            problem.resume(part_of(state, f"problem.{place}"))
+            problem.trace[:] = [Bounds(*bounds) for bounds in state[f"trace.{place}"].tolist()]
 
 
 def _is_done(problem: MarginProblem) -> bool:
+    if not problem.trace:
+        return False
     return len(problem.trace) >= problem.stopping.passes or is_converged(problem.trace[-1], problem.stopping)
-
-
-def _run_pass(gram: GramOperator, scores: LazyScores, problems: dict[int, MarginProblem], *, is_first: bool) -> None:
-    layout = gram.layout.rows
-    for block in range(layout.n_blocks):
-        visit = scores.enter(layout.rows(block), list(problems), layout.rows_after(block, AHEAD))
-        if is_first:
-            require_semidefinite(visit.tile, visit.local, layout.rows(block), layout)
-        changes = [
-            problem.visit(block, visit, own) for problem, own in zip(problems.values(), visit.scores, strict=True)
-        ]
-        scores.leave(visit, changes)
-    scores.check()
 
 
 def _measure(gram: GramOperator, scores: LazyScores, problems: dict[int, MarginProblem]) -> int:

@@ -169,18 +169,36 @@ def select_rows(
 
     Every tile that holds some of it is read once, also when it serves (i, j) and (j, i).
     """
-    row_groups, col_groups = by_block(layout.rows.block_starts, rows), by_block(layout.cols.block_starts, cols)
     result = np.empty((len(rows), len(cols)), dtype)
-    wanted = {(i, j) if i <= j or not layout.is_symmetric else (j, i) for i in row_groups for j in col_groups}
-    for (i, j), tile in stream(sorted(wanted)):
-        sides = [(i, j, tile)] if i == j or not layout.is_symmetric else [(i, j, tile), (j, i, tile.T)]
-        for left, right, side in sides:
-            if left in row_groups and right in col_groups:
-                to_rows, to_cols = row_groups[left], col_groups[right]
-                from_rows = rows[to_rows] - layout.rows.block_starts[left]
-                from_cols = cols[to_cols] - layout.cols.block_starts[right]
-                result[np.ix_(to_rows, to_cols)] = side[np.ix_(from_rows, from_cols)]
+    for key, tile in stream(tiles_of(layout, rows, cols)):
+        for to_rows, to_cols, values in chosen_of(layout, key, tile, rows, cols):
+            result[np.ix_(to_rows, to_cols)] = values
     return result
+
+
+def tiles_of(layout: GramLayout, rows: Indices, cols: Indices) -> list[Key]:
+    """The stored tiles that hold some of G[rows][:, cols]."""
+    row_groups, col_groups = by_block(layout.rows.block_starts, rows), by_block(layout.cols.block_starts, cols)
+    return sorted({(i, j) if i <= j or not layout.is_symmetric else (j, i) for i in row_groups for j in col_groups})
+
+
+def chosen_of(
+    layout: GramLayout, key: Key, tile: Tile, rows: Indices, cols: Indices
+) -> Iterator[tuple[Indices, Indices, Tile]]:
+    """What a stored tile holds of G[rows][:, cols]: places in `rows`, places in `cols`, and the values there."""
+    i, j = key
+    for left, right, side in [(i, j, tile)] if i == j or not layout.is_symmetric else [(i, j, tile), (j, i, tile.T)]:
+        to_rows, to_cols = _inside(layout.rows, left, rows), _inside(layout.cols, right, cols)
+        if len(to_rows) and len(to_cols):
+            from_rows = rows[to_rows] - layout.rows.block_starts[left]
+            from_cols = cols[to_cols] - layout.cols.block_starts[right]
+            yield to_rows, to_cols, side[np.ix_(from_rows, from_cols)]
+
+
+def _inside(layout: BlockLayout, block: int, rows: Indices) -> Indices:
+    """Places of those of `rows` that are in a block."""
+    own = layout.rows(block)
+    return np.flatnonzero((rows >= own.start) & (rows < own.stop))
 
 
 def by_block(block_starts: Indices, rows: Indices) -> dict[int, Indices]:

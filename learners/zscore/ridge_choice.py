@@ -20,6 +20,8 @@ from gramline.learners.arrays import Floats, Indices
 from gramline.learners.chains.constraints import AllowedSteps
 from gramline.learners.chains.moments import ChainStatistics
 from gramline.learners.chains.viterbi import viterbi
+from gramline.learners.hidden_folds import ENOUGH, hidden_structures
+from gramline.learners.hidden_folds import N_FOLDS as N_FOLDS
 from gramline.learners.linear_algebra.conjugate_gradient import Solve, StoppingRule, block_cg_steps
 from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.zscore.transitions import reduce_transitions
@@ -37,8 +39,6 @@ TransitionRidge = Annotated[
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 TRANSITION_RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4)
 FIXED_RIDGE, FIXED_TRANSITION_RIDGE = 0.1, 100.0  # for fewer structures than folds
-N_FOLDS = 5
-ENOUGH = 10_000  # hidden positions: a fold more would change the choice no more
 STOPPING = StoppingRule(1e-3, 100)  # a label more or less is all that is asked
 EXTRA_WIDTH = 24  # columns of a block, as of the labeler itself
 
@@ -131,12 +131,10 @@ class Trial:
 def hidden_folds(statistics: ChainStatistics) -> list[HiddenFold]:
     """Folds of every fifth structure, as many as give enough hidden positions; none for fewer than five structures."""
     lengths = np.diff(statistics.starts)
-    filled = np.flatnonzero(lengths)
     folds: list[HiddenFold] = []
-    n_hidden = 0
-    while len(filled) >= N_FOLDS and len(folds) < N_FOLDS and n_hidden < ENOUGH:
+    for own in hidden_structures(lengths, N_FOLDS, ENOUGH):
         is_hidden = np.zeros(len(lengths), bool)
-        is_hidden[filled[len(folds) :: N_FOLDS]] = True
+        is_hidden[own] = True
         at = np.repeat(is_hidden, lengths)
         folds.append(
             HiddenFold(
@@ -146,7 +144,6 @@ def hidden_folds(statistics: ChainStatistics) -> list[HiddenFold]:
                 _part(statistics, lengths[is_hidden], at),
             )
         )
-        n_hidden += int(at.sum())
     return folds
 
 

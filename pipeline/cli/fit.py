@@ -143,7 +143,6 @@ def fit(
     learner = wanted.named()
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
     if (path := _file_to_train_on(job, source, learner)) is not None:
-        say_unused(job)
         manner = (overwrite, telling, as_json, bill, stops)
         fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, *manner))
         return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +23,7 @@ from gramline.pipeline.cli.terminal.event_log import Telling
 from gramline.pipeline.cli.terminal.notation import parse_setting
 from gramline.pipeline.cli.terminal.output import count, duration, say, say_folded, say_json, say_notes, short_path
 from gramline.pipeline.cli.terminal.stopping import when_stopped
+from gramline.pipeline.cli.workplaces import HERE, Workplace, workplace
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import import_notes
 from gramline.pipeline.crossval.first_fit import FirstFit, first_fit, fit_winner
@@ -34,6 +36,7 @@ from gramline.pipeline.gram.notes import kernel_notes
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, learner_of
+from gramline.pipeline.models.training_gram import fits_memory
 
 SHOWN_LABELS = 6
 MARGIN = 9  # columns before what the lines say
@@ -131,6 +134,12 @@ class CorpusFit:
 
 def fit_corpus(fitting: CorpusFit) -> None:
     """Train on a file, say how good it is, and save the model."""
+    with workplace(fitting.job) as place:
+        place.why_unused = HERE
+        _fit_corpus(fitting, place)
+
+
+def _fit_corpus(fitting: CorpusFit, place: Workplace) -> None:
     named = fitting.wanted.named()
     target = fitting.target
     require_new_model(target, fitting.overwrite)
@@ -156,15 +165,17 @@ def fit_corpus(fitting: CorpusFit) -> None:
     with when_stopped("no model was written; the same command trains again"), checkpoint.kept():
         with fitting.telling.show(fitting.as_json) as listener, warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)  # a matrix on disk would say the notes of its kernel again
-            result = first_fit(
-                corpus,
-                learner,
-                kernel,
-                evaluates=fitting.evaluates,
-                beside=fitting.path,
-                listener=listener,
-                checkpoint=checkpoint,
-            )
+            with _workers(fitting.job, place, kernel, corpus) as client:
+                result = first_fit(
+                    corpus,
+                    learner,
+                    kernel,
+                    evaluates=fitting.evaluates,
+                    beside=fitting.path,
+                    listener=listener,
+                    checkpoint=checkpoint,
+                    client=client,
+                )
         replace(result.model, cost=fitting.bill.cost).save(target, overwrite=fitting.overwrite)
     say_notes(result.model.learner.notes())
     if result.score is not None and not result.score.is_better:
@@ -175,6 +186,18 @@ def fit_corpus(fitting: CorpusFit) -> None:
     else:
         _say_result(result, target, seconds)
         fitting.bill.say(head=MARGIN)
+
+
+@contextmanager
+def _workers(job: JobFile, place: Workplace, kernel: Kernel | None, corpus: Corpus) -> Iterator[Any]:
+    """The client of a cluster, where one was asked for and the matrix is too large for the memory of one process."""
+    cluster = job.cluster
+    is_asked = not cluster.inline and (cluster.scheduler is not None or cluster.workers is not None)
+    if not is_asked or kernel is None or fits_memory(kernel, corpus):
+        yield None
+        return
+    with place.open() as executor:
+        yield getattr(executor, "client", None)
 
 
 class Manner(NamedTuple):

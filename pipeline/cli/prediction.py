@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from gramline.learners.arrays import Matrix
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
@@ -23,13 +23,13 @@ class Prediction(NamedTuple):
         """Of every structure."""
         if not self._has_workers:
             return model.predict(structures, block_rows=self.block_rows)
-        return self._on_workers(model, structures, probabilities=False)[0]
+        return self._on_workers(model, structures, "labels")[0]
 
     def labels_and_probabilities(self, model: Model, structures: Corpus) -> tuple[list[list[str]], Matrix]:
         """And the probabilities of all labels at every position."""
         if not self._has_workers:
             return model.predict_with_proba(structures, block_rows=self.block_rows)
-        labels, table = self._on_workers(model, structures, probabilities=True)
+        labels, table = self._on_workers(model, structures, "probabilities")
         assert table is not None
         return labels, table
 
@@ -46,7 +46,7 @@ class Prediction(NamedTuple):
         return bool(cluster) and not cluster.get("inline")
 
     def _on_workers(
-        self, model: Model, structures: Corpus, *, probabilities: bool
+        self, model: Model, structures: Corpus, question: Literal["labels", "probabilities"]
     ) -> tuple[list[list[str]], Matrix | None]:
         # Whoever predicts here must not wait for Dask.
         from gramline.pipeline.cli.workplaces import workplace
@@ -55,5 +55,5 @@ class Prediction(NamedTuple):
         with workplace(load_job(None, self.given)) as place, place.open() as executor:
             place.why_unused = HERE
             return predict_on_workers(
-                model, structures, executor, self.path, block_rows=self.block_rows, probabilities=probabilities
+                model, structures, executor, self.path, block_rows=self.block_rows, question=question
             )

@@ -19,7 +19,7 @@ from gramline.pipeline.crossval.quick import QuickScore, quick_score
 from gramline.pipeline.crossval.winner import Winner
 from gramline.pipeline.events import Listener, Message, RoundDone, silent
 from gramline.pipeline.gram.learned_prior import with_learned_prior
-from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.training_gram import training_gram
@@ -42,19 +42,24 @@ def first_fit(
     beside: str | None = None,
     listener: Listener = silent,
     checkpoint: TrainingCheckpoint | None = None,
+    client: Any = None,
 ) -> FirstFit:
     """Fit `learner` on a corpus, through `kernel` where it learns from a Gram matrix; `beside`: see `training_gram`.
+
+    The workers of a Dask `client` build the matrix and learn from it.
 
     The training comes first: a checkpoint keeps it while its like are cross-validated.
     """
 
     def gram_of(own: Corpus) -> GramOperator:
         assert kernel is not None
-        return training_gram(kernel, own, learner, beside=beside, progress=listener)
+        return training_gram(kernel, own, learner, beside=beside, progress=listener, client=client)
 
     def gram_knowing(labels: Labels) -> GramOperator:
         return gram_of(with_learned_prior(kernel, given.with_labels(labels))[0])
 
+    if has_learned_prior(kernel):
+        listener(Message("training the prior"))
     given, (corpus, prior) = corpus, with_learned_prior(kernel, corpus)
     evidence = corpus if kernel is None else gram_of(corpus)
     if checkpoint is not None and kernel is not None and not isinstance(evidence, Corpus):

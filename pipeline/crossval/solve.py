@@ -43,7 +43,7 @@ from gramline.pipeline.gram.learned_prior import with_learned_prior
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.plan import thread_limit
 from gramline.pipeline.gram.read_progress import report_reads
-from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
 from gramline.pipeline.gram.stored import StoredGram
 
 # What one setting's numbers do, whatever is right with the others.
@@ -144,6 +144,8 @@ def _gram(running: Running, number: int, problems: Sequence[Problem]) -> Iterato
     kernel, corpus = job.kernels[number], data.corpus
     if counts_labels(kernel):
         corpus = corpus.with_labels(hide(data.labels, running.folds.hidden(problems[0].fold)))
+        if has_learned_prior(kernel):
+            running.progress(Message(f"training the prior of fold {problems[0].fold}"))
         corpus, _ = with_learned_prior(kernel, corpus)
     choices = StoreChoices(job.dtype, settings.block_rows, settings.compression, settings.keep)
     with settings.cache.using(kernel, corpus.packed(), choices, made_from=data.source) as gram:

@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
+from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from gramline.kernels.errors import KernelError
@@ -50,7 +51,9 @@ class Executor(Protocol):
         """One outcome per task, as they complete; a failing task yields its error and stops no other.
 
         Tasks are drawn lazily, a few per thread ahead. Closing the generator (`contextlib.closing`) abandons what has
-        not started. Raises ClusterError when the cluster itself is lost. What has a `title` is called by it.
+        not started. Raises ClusterError when the cluster itself is lost. What has a `title` is called by it; one with a
+        `place` runs, if possible, where the last task of this place ran; `may_run_twice` and `may_be_bundled` (with
+        others of its kind) allow a cluster just that.
         """
         ...
 
@@ -122,12 +125,15 @@ class Measured(Generic[Result]):
     result: Result | Refusal
     cost: Cost
     process: str
+    worker: str = ""  # its address, where it has one
+    seconds: float = 0.0  # by the clock
 
 
 def attempt_measured(function: Callable[[Task], Result], task: Task) -> Measured[Result]:
     """`attempt` on a worker whose counters nobody reads: what it spent travels with the result."""
+    begin = perf_counter()
     result, cost = shares.run(lambda: attempt(function, task))
-    return Measured(result, cost, this_process())
+    return Measured(result, cost, this_process(), seconds=perf_counter() - begin)
 
 
 class InlineExecutor:

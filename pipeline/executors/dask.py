@@ -12,40 +12,37 @@ from here and not by the scheduler, so that whoever listens hears of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import count, islice
-from queue import Empty, SimpleQueue
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import count
+from queue import Empty
 from time import monotonic, sleep
-from typing import Any, Generic, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from distributed import CancelledError, Client, KilledWorker
 from distributed.client import ClosedClientError
 
-from gramline.pipeline.cost import meter
 from gramline.pipeline.errors import ClusterError, RunError, named_line
 from gramline.pipeline.events import Listener, TaskRetried, silent
 from gramline.pipeline.executors.base import (
     FINAL,
-    Measured,
     Outcome,
-    Refusal,
     Result,
     Task,
     WorkerMemory,
     call_name,
 )
 from gramline.pipeline.executors.connect import refuse_exposed_parts
+from gramline.pipeline.executors.experience import Experience
+from gramline.pipeline.executors.flight import Answers, Bundle, Flight, Future
 from gramline.pipeline.executors.worker_loss import MEMORY, loss_reason
 from gramline.pipeline.executors.worker_task import attempt_on_worker
 from gramline.pipeline.executors.worker_watch import LOOK_EVERY, Questions, WorkerWatch
 
-Future = Any  # distributed.Future, whose key and result types say nothing we could use
-
-AHEAD = 4  # tasks in flight per worker thread: hides the scheduler's 2-3 ms per task
+AHEAD = 4  # bundles of tasks in flight per worker thread: hides the scheduler's 2-3 ms per task
 LOST = (CancelledError, ClosedClientError, OSError)  # what Dask raises once the scheduler is gone
 
 
@@ -73,6 +70,7 @@ class DaskExecutor:
         self._grace = grace
         self._listener = listener
         self.n_sent = 0  # tasks that went to the scheduler so far
+        self._experience = Experience()
         if not insecure_plain_text:
             try:
                 refuse_exposed_parts(client)
@@ -105,65 +103,100 @@ class DaskExecutor:
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task as they complete; see `Executor.run`. `function` must be importable on the workers."""
-        flight: _Flight[Task] = self._flight(function, retries)
-        yield from self._outcomes(flight, iter(tasks))
-        flight.watch.look()
+        watch = self._watch()
+        yield from self._outcomes(self._flight(function, retries), watch, iter(tasks))
+        watch.look()
 
     def start(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task, all of which are on their way when this returns; see `StartsTasks.start`."""
-        flight: _Flight[Task] = self._flight(function, retries)
+        flight: Flight[Task] = self._flight(function, retries)
         every = list(tasks)
-        flight.refill(iter(every), len(every))
-        return self._outcomes(flight, iter(()))
+        watch = self._started_watch
+        watch.threads()
+        flight.refill(iter(every), len(every), watch.workers, whole=True)
+        return self._outcomes(flight, watch, iter(()))
 
-    def _flight(self, function: Callable[[Task], Result], retries: int) -> _Flight[Task]:
-        submit = partial(self._submit, function, uuid4().hex, count())
+    def _watch(self) -> WorkerWatch:
         questions = Questions(self._workers_now, self._why_lost)
-        watch = WorkerWatch(questions, self._patience, self._address, self._listener)
-        return _Flight(submit, watch, partial(self._tries_again, function, retries))
+        return WorkerWatch(questions, self._patience, self._address, self._listener)
 
-    def _outcomes(self, flight: _Flight[Task], tasks: Iterator[Task]) -> Generator[Outcome[Task, Result], None, None]:
+    @cached_property
+    def _started_watch(self) -> WorkerWatch:
+        """One for all tasks that were started: they are many small runs."""
+        return self._watch()
+
+    def _flight(self, function: Callable[[Task], Result], retries: int) -> Flight[Task]:
+        name = str(getattr(function, "__name__", "task"))
+        return Flight(_Cluster(self, function, retries, uuid4().hex, count()), name, self._experience)
+
+    def _outcomes(
+        self, flight: Flight[Task], watch: WorkerWatch, tasks: Iterator[Task]
+    ) -> Generator[Outcome[Task, Result], None, None]:
         suspects: list[Task] = []  # were on a worker when it died, once too often
         try:
-            for outcome in self._complete(flight, tasks, alone=False):
+            for outcome in self._complete(flight, watch, tasks, alone=False):
                 if isinstance(outcome.error, KilledWorker):
                     suspects.append(outcome.task)
                 else:
                     yield outcome
-            for outcome in self._complete(flight, iter(suspects), alone=True):
+            for outcome in self._complete(flight, watch, iter(suspects), alone=True):
                 yield _explained(outcome)
         finally:
             self._abandon(flight)
 
-    def _complete(self, flight: _Flight[Task], tasks: Iterator[Task], *, alone: bool) -> Iterator[Outcome[Task, Any]]:
+    def _complete(
+        self, flight: Flight[Task], watch: WorkerWatch, tasks: Iterator[Task], *, alone: bool
+    ) -> Iterator[Outcome[Task, Any]]:
         """The outcomes of tasks as they complete: a few per thread at a time, or one at a time on the whole cluster."""
         while True:
-            threads = max(1, flight.watch.threads())
+            threads = max(1, watch.threads())
             limit, step = (1, 1) if alone else (AHEAD * threads, threads)
-            room = limit - len(flight.futures)
+            room = limit - flight.n_bundles
             if room >= step:  # a thread's worth at a time: one message to the scheduler instead of many
-                flight.refill(tasks, room)
-            if not flight.futures:
+                flight.refill(tasks, room, watch.workers, whole=alone)
+            if not flight.flown:
                 return
-            collected = self._collect(flight)
+            collected = self._collect(flight, watch)
             # All are released before the caller sees one: who knows how long it takes.
-            outcomes = [flight.land(*completed) for completed in collected]
-            yield from (outcome for outcome in outcomes if outcome is not None)
+            outcomes = [outcome for completed in collected for outcome in flight.land(*completed)]
+            if not alone:
+                flight.repeat_late(threads)
+            yield from outcomes
 
-    def _submit(
-        self, function: Callable[[Task], Any], run: str, numbers: Iterator[int], batch: list[Task]
+    def submit(
+        self, function: Callable[[Task], Any], bundles: Sequence[Bundle], keys: Sequence[str], workers: Sequence[str]
     ) -> list[Future]:
-        keys = [f"{call_name(function, task)}-{run}-{next(numbers)}" for task in batch]
+        """Send bundles of tasks, preferably to these workers; others may take them from there."""
         try:
-            futures = list(self._client.map(partial(attempt_on_worker, function), batch, key=keys, pure=False))
+            call = partial(attempt_on_worker, function)
+            where = list(workers) or None
+            futures = list(
+                self._client.map(
+                    call, bundles, key=list(keys), pure=False, workers=where, allow_other_workers=where is not None
+                )
+            )
         except LOST as error:
             raise self._lost() from error
-        self.n_sent += len(futures)
+        self.n_sent += sum(map(len, bundles))
         return futures
 
-    def _tries_again(
+    def others(self, futures: Sequence[Future]) -> list[str]:
+        """The workers that have none of these."""
+        keys = {future.key for future in futures}
+        try:
+            processing = self._client.processing()
+        except LOST as error:
+            raise self._lost() from error
+        return [worker for worker, own in processing.items() if not keys & set(own)]
+
+    def drop(self, future: Future) -> None:
+        """Nobody waits for it: what has not started never does."""
+        with suppress(*LOST):
+            self._client.cancel([future], force=True)
+
+    def tries_again(
         self, function: Callable[[Task], Any], retries: int, task: Task, error: BaseException, n_tries: int
     ) -> bool:
         """Whether a task that failed gets another try; whoever listens hears of it."""
@@ -172,33 +205,34 @@ class DaskExecutor:
         self._listener(TaskRetried(call_name(function, task), named_line(error), n_tries))
         return True
 
-    def _collect(self, flight: _Flight[Task]) -> list[_Completed]:
+    def _collect(self, flight: Flight[Task], watch: WorkerWatch) -> list[_Completed]:
         """Everything that completed, with its result or error; empty when nothing did for a while."""
         try:
-            futures = [flight.done.get(timeout=LOOK_EVERY)]
+            futures = [flight.done.get(timeout=min(LOOK_EVERY, flight.patience))]
         except Empty:
             if self._client.status != "running":
                 raise self._lost() from None
             return []
         while not flight.done.empty():
             futures.append(flight.done.get())
+        futures = [future for future in futures if future.key in flight.flown]  # others came second
         if any(future.status == "cancelled" for future in futures):
             raise self._lost()
         if all(future.status == "finished" for future in futures):
             try:
-                results = self._gather(futures, flight.watch)
-                return [_completed(future, result) for future, result in zip(futures, results, strict=True)]
+                results = self._gather(futures, watch)
+                return [(future, result, None) for future, result in zip(futures, results, strict=True)]
             except ClusterError:
                 raise
             except Exception:  # noqa: BLE001 - one of them was lost with its worker and then failed
                 pass
-        return [self._collect_one(future, flight.watch) for future in futures]
+        return [self._collect_one(future, watch) for future in futures]
 
     def _collect_one(self, future: Future, watch: WorkerWatch) -> _Completed:
         """One future that may have failed."""
         if future.status != "error":
             try:
-                return _completed(future, self._gather([future], watch)[0])
+                return future, self._gather([future], watch)[0], None
             except ClusterError:
                 raise
             except Exception as error:  # the task's own, or the news that the scheduler is gone
@@ -220,12 +254,12 @@ class DaskExecutor:
                     raise self._lost() from None
                 watch.threads()  # gives up when there has been no worker for too long
 
-    def _abandon(self, flight: _Flight[Task]) -> None:
+    def _abandon(self, flight: Flight[Task]) -> None:
         """Cancel what has not started; wait a moment for what is computing, so that nobody writes after we return."""
-        if not flight.futures or self._client.status != "running":
+        if not flight.flown or self._client.status != "running":
             return
         with suppress(*LOST):
-            self._client.cancel([flown.future for flown in flight.futures.values()], force=True)
+            self._client.cancel(flight.futures, force=True)
             deadline = monotonic() + self._grace
             while monotonic() < deadline and any(self._client.call_stack().values()):
                 sleep(0.05)
@@ -249,14 +283,31 @@ class DaskExecutor:
         )
 
 
-_Completed = tuple[Future, Any, BaseException | None]
+_Completed = tuple[Future, Answers | None, BaseException | None]
 
 
-def _completed(future: Future, measured: Measured[Any]) -> _Completed:
-    """The result or error of a task; what it cost is counted here, once."""
-    meter.add_share(measured.cost, measured.process)
-    result = measured.result
-    return (future, None, result.error) if isinstance(result, Refusal) else (future, result, None)
+@dataclass(frozen=True)
+class _Cluster:
+    """One function on the workers of an executor, for a flight."""
+
+    executor: DaskExecutor
+    function: Callable[[Any], Any]
+    retries: int
+    run: str
+    numbers: Iterator[int]
+
+    def submit(self, bundles: Sequence[Bundle], workers: Sequence[str]) -> list[Future]:
+        keys = [f"{call_name(self.function, bundle[0])}-{self.run}-{next(self.numbers)}" for bundle in bundles]
+        return self.executor.submit(self.function, bundles, keys, workers)
+
+    def others(self, futures: Sequence[Future]) -> list[str]:
+        return self.executor.others(futures)
+
+    def drop(self, future: Future) -> None:
+        self.executor.drop(future)
+
+    def tries_again(self, task: Any, error: BaseException, n_tries: int) -> bool:
+        return self.executor.tries_again(self.function, self.retries, task, error, n_tries)
 
 
 def _explained(outcome: Outcome[Task, Any]) -> Outcome[Task, Any]:
@@ -271,41 +322,3 @@ def _explained(outcome: Outcome[Task, Any]) -> Outcome[Task, Any]:
     )
     error.__cause__ = killed
     return Outcome(outcome.task, None, error)
-
-
-class _Flown(NamedTuple):
-    """A task on the cluster."""
-
-    future: Future
-    task: Any
-    n_tries: int  # this one included
-
-
-@dataclass
-class _Flight(Generic[Task]):
-    """The tasks that are on the cluster, those that failed and go again, and the queue of those that are done."""
-
-    submit: Callable[[list[Task]], list[Future]]
-    watch: WorkerWatch
-    tries_again: Callable[[Task, BaseException, int], bool]
-    futures: dict[str, _Flown] = field(default_factory=dict)
-    again: list[tuple[Task, int]] = field(default_factory=list)  # with the number of tries that failed
-    done: SimpleQueue[Future] = field(default_factory=SimpleQueue)
-
-    def refill(self, tasks: Iterator[Task], room: int) -> None:
-        """Send up to `room` tasks, those that failed before first."""
-        batch, self.again = self.again[:room], self.again[room:]
-        batch += [(task, 0) for task in islice(tasks, room - len(batch))]
-        futures = self.submit([task for task, _ in batch]) if batch else []
-        for future, (task, n_failed) in zip(futures, batch, strict=True):
-            self.futures[future.key] = _Flown(future, task, n_failed + 1)
-            future.add_done_callback(self.done.put)
-
-    def land(self, future: Future, result: Any, error: BaseException | None) -> Outcome[Task, Any] | None:
-        """The outcome of a task that is done; None when it is tried again."""
-        flown = self.futures.pop(future.key)
-        flown.future.release()
-        if error is not None and self.tries_again(flown.task, error, flown.n_tries):
-            self.again.append((flown.task, flown.n_tries))
-            return None
-        return Outcome(flown.task, result, error)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from distributed import get_worker
@@ -23,14 +24,34 @@ from gramline.pipeline.executors.worker_settings import GIVE_BACK
 PAGES = Path("/proc/self/statm")  # of this process: all of its pages, then those in memory
 
 
-def attempt_on_worker(function: Callable[[Task], Result], task: Task) -> Measured[Result]:
-    """`attempt_measured`; afterwards a worker that is nearly full gives freed memory back to the system."""
+def attempt_on_worker(function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Measured[Result] | None]:
+    """`attempt_measured` of every task; a worker that is nearly full then gives freed memory back to the system.
+
+    The error of a single task is raised; of several, one that fails is None, to be tried alone.
+    """
     try:
-        return attempt_measured(function, task)
+        if len(tasks) == 1:
+            return [_placed(attempt_measured(function, tasks[0]))]
+        return [_unless_it_fails(function, task) for task in tasks]
     finally:
         limit_bytes = worker_limit()
         if limit_bytes and resident_bytes() > GIVE_BACK * limit_bytes:
             give_back()
+
+
+def _unless_it_fails(function: Callable[[Task], Result], task: Task) -> Measured[Result] | None:
+    try:
+        return _placed(attempt_measured(function, task))
+    except Exception:  # noqa: BLE001 - tried alone, it is raised
+        return None
+
+
+def _placed(measured: Measured[Result]) -> Measured[Result]:
+    """With the address of the worker that runs this task."""
+    try:
+        return replace(measured, worker=str(get_worker().address))
+    except ValueError:  # not in a task
+        return measured
 
 
 def worker_limit() -> int:

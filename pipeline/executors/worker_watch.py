@@ -10,6 +10,7 @@ from gramline.pipeline.errors import ClusterError
 from gramline.pipeline.events import Listener, WorkerLost
 
 LOOK_EVERY = 1.0  # seconds between two looks at who is there
+NOT_LOOKING = 10.0  # seconds without a look: whoever is gone may have gone just now
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class WorkerWatch:
         self._asked = -LOOK_EVERY
         self._seen = monotonic()
 
+    @property
+    def workers(self) -> dict[str, int]:
+        """Threads of each worker that was there at the last look."""
+        return self._workers
+
     def look(self) -> None:
         """Ask now: who went since the last look is told of."""
         self._asked = monotonic() - LOOK_EVERY
@@ -38,6 +44,8 @@ class WorkerWatch:
         """Threads of all workers that were there at the last look."""
         now = monotonic()
         if now - self._asked >= LOOK_EVERY:
+            if now - self._asked > NOT_LOOKING:
+                self._seen = now  # nobody asked meanwhile
             workers, self._asked = self._questions.workers(), now
             gone, self._workers = sorted(self._workers.keys() - workers.keys()), workers
             for worker in gone:

@@ -75,6 +75,12 @@ EXPERIMENTS = {
             "gramline.pipeline.experiments.scale:scale",
             by_name_only=True,
         ),
+        Experiment(
+            "scale-computed",
+            "Exact training of up to a million positions on two workers of 1 GB, without a stored matrix; and beyond",
+            "gramline.pipeline.experiments.scale_computed:scale_computed",
+            by_name_only=True,
+        ),
     )
 }
 

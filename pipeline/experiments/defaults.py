@@ -17,6 +17,8 @@ from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import SharedPassLearner
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.margins.labeling import LabelingSVM
+from gramline.learners.margins.structured import StructuredSVM
 from gramline.learners.metrics import evaluate
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
@@ -38,10 +40,16 @@ RANK = 300
 
 @dataclass(frozen=True)
 class Family:
-    """A learner at its defaults, and the settings it is compared with."""
+    """A learner at its defaults, or with a constant that it chooses, and the settings it is compared with."""
 
     learner: Learner
     grid: Sequence[Mapping[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """In the tables: with what is not as it comes."""
+        own = self.learner.changed_params().items()
+        return ", ".join([self.learner.name, *(key if value is True else f"{key} {value}" for key, value in own)])
 
     def suited(self, trials: Sequence[Trial]) -> tuple[Learner, Sequence[Trial]]:
         """The learner and what it is trained on: everything, but of a Gaussian process no more than can be factored."""
@@ -56,6 +64,8 @@ class Family:
 def families(quick: bool) -> list[Family]:
     rounds = (5, 10) if quick else (5, 10, 20)
     ridges = {"ridge": (1e-2, 1.0) if quick else (1e-3, 1e-2, 1e-1, 1.0), "transition_ridge": (1.0, 1e3, 1e6)}
+    weights = (3.0, 30.0) if quick else (1.0, 3.0, 10.0, 30.0, 100.0)
+    chosen: dict[str, Any] = {"C": "auto", **({"passes": 10} if quick else {})}
     return [
         Family(LabelingPerceptron(), grid({"rounds": rounds, "average": (False, True)})),
         Family(HiddenMarkovPerceptron(), grid({"rounds": rounds, "average": (False, True)})),
@@ -63,6 +73,8 @@ def families(quick: bool) -> list[Family]:
             HiddenMarkovPerceptron(dual=True),
             grid({"rounds": rounds[1:], "scale": (1.0, 10.0, 30.0)}),
         ),
+        Family(LabelingSVM(**chosen), grid({"C": weights})),
+        Family(StructuredSVM(**chosen), grid({"C": weights, "loss": ("hamming", "none")})),
         Family(ZScoreLabeler(), grid(ridges)),
         Family(KernelZScoreLabeler(), grid(ridges)),
         Family(GaussianProcessLabeler(), grid({"scale": (10.0, 100.0) if quick else (10.0, 30.0, 100.0, 300.0)})),
@@ -122,10 +134,9 @@ def _family_row(family: Family, trials: Sequence[Trial]) -> Row:
     learners = [learner, *(learner.fresh().set_params(**setting) for setting in family.grid)]
     default, *errors = np.mean([trial.errors(learners) for trial in trials], axis=0).tolist()
     best = int(np.argmin(errors))
-    words = " ".join(f"{name} {value:g}".replace("_", " ") for name, value in family.grid[best].items())
-    name = f"{family.learner.name}, dual" if family.learner.get_params().get("dual") else family.learner.name
+    words = " ".join(f"{name} {_short(value)}".replace("_", " ") for name, value in family.grid[best].items())
     lowest = min(default, errors[best])
-    return name, default, lowest, _ratio(default, lowest), words
+    return family.name, default, lowest, _ratio(default, lowest), words
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +186,10 @@ class Trial:
 
     def _error(self, predicted: list[list[str]]) -> float:
         return 100 * evaluate(self.test.labels, predicted).hamming_loss
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -54,7 +54,8 @@ def page_text(before: str, records: Sequence[ExperimentRecord], pictures: str) -
         if int(number) not in tables:
             raise InputError(f"the page asks for table {number} of {name}, which has {len(tables)}")
         table = tables[int(number)]
-        return f"{begin}\n**{table.title}**\n\n{markdown(table)}\n{by_name[name].published_line}\n\n{end}"
+        drawn = f"![{table.title}]({pictures}/{name}-{number}.svg)\n\n" if table.picture is not None else ""
+        return f"{begin}\n**{table.title}**\n\n{drawn}{markdown(table)}\n{by_name[name].published_line}\n\n{end}"
 
     return MARKED.sub(replaced, before)
 

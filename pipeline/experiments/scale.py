@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from math import isqrt, log2
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -60,8 +61,13 @@ def fitting(free_bytes: int) -> int:
 
 
 def measured(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
-    """One size in a process of its own; its lines of progress are passed on."""
-    command = [sys.executable, "-m", "gramline.pipeline.experiments.scale_size", json.dumps(asdict(settings))]
+    """One size in a process of its own."""
+    return SizeResult(**measured_by("gramline.pipeline.experiments.scale_size", asdict(settings), say))
+
+
+def measured_by(module: str, settings: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
+    """What a module measures in a process of its own; its lines of progress are passed on."""
+    command = [sys.executable, "-m", module, json.dumps(settings)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -71,8 +77,9 @@ def measured(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
             say(last)
         answer = process.stdout.read()
     if process.returncode:
-        raise RunError(f"the run of {settings.n_positions:,} positions failed: {last}")
-    return SizeResult(**json.loads(answer))
+        raise RunError(f"the run of {settings['n_positions']:,} positions failed: {last}")
+    found: dict[str, Any] = json.loads(answer)
+    return found
 
 
 def _table(results: Sequence[SizeResult], remark: str) -> ResultTable:
@@ -117,7 +124,7 @@ def _growth(results: Sequence[SizeResult]) -> ResultTable:
     measures["million kernel values computed"] = [size.cells / 1e6 for size in results]
     for part in results[0].peaks:
         measures[f"peak of the {part}, MB"] = [size.peaks[part] / 1e6 for size in results]
-    rows: list[Row] = [(name, *values, _power(sizes, values)) for name, values in measures.items()]
+    rows: list[Row] = [(name, *values, power(sizes, values)) for name, values in measures.items()]
     return ResultTable(
         "How time and memory grow",
         ("measure", *(f"{size:,}" for size in sizes), "power of N"),
@@ -130,7 +137,8 @@ def _growth(results: Sequence[SizeResult]) -> ResultTable:
     )
 
 
-def _power(sizes: Sequence[int], values: Sequence[float]) -> float:
+def power(sizes: Sequence[int], values: Sequence[float]) -> float:
+    """The slope of a measure over the positions, both as logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
 
 

@@ -35,7 +35,7 @@ from gramline.pipeline.errors import ClusterError, RunError
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.executors.worker_settings import ONE_THREAD
+from gramline.pipeline.executors.worker_settings import ONE_THREAD, SETTINGS
 from gramline.pipeline.gram.build import StoreChoices, create_or_open
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.store import TileStore
@@ -47,6 +47,7 @@ KERNEL = SequenceLabeling(c=1.0, observation=Polynomial(degree=2, normalized=Tru
 ROUNDS, FOLDS, CHECKED_TILES = 3, 5, 50
 RIDGE = 10.0
 WARM_ROWS = 64  # longer than any sentence
+CONFIGURATION = "dask.yaml"  # what every cluster that gramline starts is told
 PATIENCE = 120.0  # seconds for all processes to start, on a busy machine
 LOOPBACK = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 T = TypeVar("T")
@@ -129,7 +130,7 @@ def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
     with own_processes(folder, settings.workers, settings.memory_limit) as executor:
         watch.executor = executor
         watch.time("start", lambda: _warm_up(folder, executor))
-        at_rest = _peaks(executor)
+        at_rest = peaks_of(executor)
         watch.time("build", lambda: compute_missing(store, executor, limit_bytes=settings.memory_limit))
         watch.time("verify", lambda: _verify(store, executor, settings.seed))
         gram, labels = StoredGram(store), corpus.labels
@@ -142,7 +143,7 @@ def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:
         summary = watch.time("folds", lambda: _cross_validate(folder, path, corpus, executor))
         reads["folds"] = sum(unit["tile_reads"] for unit in summary["units"])
         watch.time("report", lambda: write_run_report(folder / "cv.run"))
-        peaks = _peaks(executor)
+        peaks = peaks_of(executor)
     return SizeResult(
         n_positions=corpus.n_positions,
         n_tiles=plan.n_tiles,
@@ -197,7 +198,7 @@ def _cross_validate(folder: Path, store: Path, corpus: Corpus, executor: Executo
     return run_job(job, data, RunFolder(folder / "cv.run"), settings, executor=lambda: nullcontext(executor)).summary
 
 
-def _peaks(executor: DaskExecutor) -> dict[str, int]:
+def peaks_of(executor: DaskExecutor) -> dict[str, int]:
     """The largest resident size so far: of the largest worker, of the scheduler and of this process."""
     client: Any = executor.client
     return {
@@ -211,6 +212,7 @@ def _peaks(executor: DaskExecutor) -> dict[str, int]:
 def own_processes(folder: Path, workers: int, memory_limit: int) -> Iterator[DaskExecutor]:
     """Scheduler and workers of one thread on loopback, on free ports; they end with the block."""
     address_file = folder / "scheduler.json"
+    (folder / CONFIGURATION).write_text(json.dumps(SETTINGS), "utf-8")  # which is YAML as well
     processes = [_started(folder, "scheduler", "--port", "0", "--scheduler-file", str(address_file))]
     try:
         address = _address(address_file, processes[0])
@@ -228,7 +230,8 @@ def own_processes(folder: Path, workers: int, memory_limit: int) -> Iterator[Das
 def _started(folder: Path, part: str, *arguments: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", f"distributed.cli.dask_{part}", *arguments, *LOOPBACK]
     with (folder / f"{part}.log").open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | ONE_THREAD)
+        environment = os.environ | ONE_THREAD | {"DASK_CONFIG": str(folder / CONFIGURATION)}
+        return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
 
 def _address(path: Path, scheduler: subprocess.Popen[bytes]) -> str:

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -116,6 +116,12 @@ class FactorTask:
     i: int
     j: int
 
+    may_run_twice: ClassVar[bool] = True
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.scratch, self.i
+
     def at(self, i: int, j: int) -> FactorTask:
         return replace(self, i=i, j=j)
 
@@ -148,6 +154,8 @@ class FactorTiles:
         return tile[: self._size(i), : self._size(j)]
 
     def put(self, i: int, j: int, tile: Matrix) -> None:
+        if not group_exists(self._url):
+            return  # it is over: somebody else was sooner
         self._tiles.write(i, j, tile)
         meter.add(bytes_written=self._tiles.tile_bytes)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from gramline.kernels.observations.base import Identity, ObservationKernel
 from gramline.kernels.observations.substitution import Substitution
 from gramline.kernels.observations.sums import Sum
 from gramline.kernels.packing import Packable, Packed, pack_pair
+from gramline.kernels.priors import UniformPrior
 from gramline.kernels.reach import CONTEXT_SHARE, ReachSample
 from gramline.pipeline.corpus.pack import FEATURE_SET_MARK
+from gramline.pipeline.gram.spec import has_learned_prior
 
 SMALL_SHARE = 0.01  # of a Gram matrix: what makes less has no say in what is learned
 USEFUL_SHARE = 0.1  # that another reach must give: where neighbours hardly ever match, none does
@@ -38,7 +41,9 @@ def kernel_notes(kernel: Kernel, corpus: Packable | Packed) -> Iterator[str]:
     if isinstance(kernel.observation, Identity):
         yield from _identity_notes(packed)
     if isinstance(kernel, ReachingLabeling):
-        yield from _reach_notes(kernel, packed)
+        # A learned prior is not there yet, and the kernel without it says as much of the neighbours.
+        bare = replace(kernel, prior=UniformPrior()) if has_learned_prior(kernel) else kernel  # type: ignore[type-var]
+        yield from _reach_notes(bare, packed)
 
 
 def warn_about_kernel(kernel: Kernel, corpus: Packable | Packed, *, stacklevel: int = 3) -> None:

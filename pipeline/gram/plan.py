@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ class TileTask:
     j: int
     cells: int  # what the tile costs
     peak_bytes: int  # memory at its worst
+
+    may_be_bundled: ClassVar[bool] = True
 
     @property
     def title(self) -> str:

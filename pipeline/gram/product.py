@@ -1,35 +1,23 @@
 """G @ W from stored tiles, one tile at a time: which are needed, read ahead, and what each of them adds.
 
-By tasks of an executor, each multiplies some of the tiles where they are read. W and the partial sums travel through a
-small scratch group beside the store, never through the scheduler. The name of the group ends in .partial: what a killed
-program leaves of it is swept with all that killed writers leave.
+Tiles are multiplied square by square of the matrix, and what a square adds is summed up before it comes to the rest:
+the same sums in the same order, whoever multiplies the squares (`spread_product`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
-from uuid import uuid4
 from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramline.learners.errors import LearnerError
-from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout, Key
-from gramline.pipeline.errors import RunError
-from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.store import TileStore
-from gramline.pipeline.gram.task import planned_store
-from gramline.pipeline.storage.groups import NewArray, open_array, open_group, read_array, write_arrays
-from gramline.pipeline.storage.places import storage_errors
-from gramline.pipeline.storage.writer import GroupWriter, remove_group
 
 AHEAD = 2  # tiles read before they are asked for
 BUFFERS_KEPT = AHEAD + 2  # those, the one in use and the one being filled
@@ -37,9 +25,10 @@ BUFFERS_KEPT = AHEAD + 2  # those, the one in use and the one being filled
 STRIP_BYTES = 1 << 21  # of a tile in the product's precision: stays in the cache for both products
 SMALL_PRODUCT = 1_000_000  # multiplications of a float32 product that OpenBLAS makes without a copy of the tile first
 LEAST_ROWS = 16  # of a strip
-SPREAD_BYTES = 256 << 20  # of tiles: fewer are multiplied sooner than they are handed out
-PARTS_PER_THREAD = 2  # so that a slow worker holds up half as much
-FACTOR, PARTS = "factor", "parts"
+SQUARES_ACROSS = 12  # of the matrix, at least where it has so many blocks
+LARGEST_SQUARE = 8  # blocks on a side
+
+Thin = NDArray[Any]  # rows of W of one block, transposed for BLAS' sake, shape (k, n)
 
 
 class TileReader:
@@ -93,140 +82,125 @@ def _next(pending: deque[tuple[Key, Future[NDArray[Any]]]]) -> tuple[Key, NDArra
     return key, tile.result()
 
 
+def square_side(layout: GramLayout) -> int:
+    """Blocks on a side of a square: so few that there are squares enough for many workers."""
+    n_blocks = max(layout.rows.n_blocks, layout.cols.n_blocks)
+    return max(1, min(LARGEST_SQUARE, n_blocks // SQUARES_ACROSS))
+
+
+def squares(layout: GramLayout, keys: Sequence[Key]) -> list[tuple[Key, ...]]:
+    """Tiles by squares, in the order of the squares; it follows from the matrix alone."""
+    side = square_side(layout)
+    by_square: dict[Key, list[Key]] = {}
+    for i, j in keys:
+        by_square.setdefault((i // side, j // side), []).append((i, j))
+    return [tuple(own) for _, own in sorted(by_square.items())]
+
+
+def thin_blocks(layout: BlockLayout, W: NDArray[Any]) -> dict[int, Thin]:
+    """The blocks of W that have a row that is not zero, in the precision of the product."""
+    precision = np.float32 if W.dtype == np.float32 else np.float64
+    parts = ((block, W[layout.rows(block)]) for block in range(layout.n_blocks))
+    return {block: np.ascontiguousarray(part.T, precision) for block, part in parts if part.any()}
+
+
 class TileProduct:
-    """The sum of tile products for G @ W, or G.T @ W; thin matrices are kept transposed, (k, n), for BLAS' sake.
+    """What tiles add to G @ W, or to G.T @ W, block by block of the result.
 
     A strip of rows of a tile is turned into the precision of W once, and multiplied from both sides while it is in
     the cache: out[i] += T W[j], and for a mirrored tile out[j] += T^T W[i].
     """
 
     def __init__(self, layout: GramLayout, W: NDArray[Any], *, transpose: bool = False) -> None:
-        self._layout = layout
-        self._forward = layout.is_symmetric or not transpose  # out[i] += T W[j]
-        self._backward = layout.is_symmetric or transpose  # out[j] += T^T W[i]
-        n_out, n_in = layout.shape if self._forward else layout.shape[::-1]
+        forward = layout.is_symmetric or not transpose
+        n_in = layout.shape[1 if forward else 0]
         if W.ndim != 2 or len(W) != n_in:
             raise LearnerError(f"the matrix to multiply has shape {W.shape}, but it needs {n_in} rows")
-        precision = np.float32 if W.dtype == np.float32 else np.float64
-        self._thin: NDArray[Any] = np.ascontiguousarray(W.T, precision)  # shape (k, n_in)
-        self._out = np.zeros((W.shape[1], n_out))
-        self._filled = _filled_blocks(layout.cols if self._forward else layout.rows, self._thin)
-        self._strip: NDArray[Any] = np.empty(0, precision)
+        dtype = np.dtype(np.float32 if W.dtype == np.float32 else np.float64)
+        self._begin(
+            layout, thin_blocks(layout.cols if forward else layout.rows, W), W.shape[1], dtype, transpose=transpose
+        )
+
+    @classmethod
+    def of_blocks(
+        cls, layout: GramLayout, thin: Mapping[int, Thin], width: int, dtype: np.dtype[Any], *, transpose: bool
+    ) -> TileProduct:
+        """Of some blocks of W; those that are not there are zero."""
+        product = cls.__new__(cls)
+        product._begin(layout, thin, width, dtype, transpose=transpose)
+        return product
+
+    def _begin(
+        self, layout: GramLayout, thin: Mapping[int, Thin], width: int, dtype: np.dtype[Any], *, transpose: bool
+    ) -> None:
+        self._layout, self.thin, self.width, self.dtype = layout, thin, width, dtype
+        self._forward = layout.is_symmetric or not transpose  # out[i] += T W[j]
+        self._backward = layout.is_symmetric or transpose  # out[j] += T^T W[i]
+        self._sums: dict[int, NDArray[np.float64]] = {}
+        self._strip: NDArray[Any] = np.empty(0, dtype)
 
     def tiles(self) -> list[Key]:
         """Stored tiles that meet a row of W that is not zero, in row order."""
         return [(i, j) for i, j in self._layout.tiles() if self._needs_forward(j) or self._needs_backward(i, j)]
 
     def _needs_forward(self, j: int) -> bool:
-        return self._forward and bool(self._filled[j])
+        return self._forward and j in self.thin
 
     def _needs_backward(self, i: int, j: int) -> bool:
-        return self._backward and bool(self._filled[i]) and not (self._layout.is_symmetric and i == j)
+        return self._backward and i in self.thin and not (self._layout.is_symmetric and i == j)
 
     def add(self, i: int, j: int, tile: NDArray[Any]) -> None:
         """Add what stored tile (i, j) contributes."""
-        rows, cols = self._layout.rows.rows(i), self._layout.cols.rows(j)
-        forward, backward = self._needs_forward(j), self._needs_backward(i, j)
+        right = self.thin[j] if self._needs_forward(j) else None
+        left = self.thin[i] if self._needs_backward(i, j) else None
         step = self._strip_rows(tile.shape[1])
-        right = np.ascontiguousarray(self._thin[:, cols]) if forward else self._thin[:, :0]
-        below = np.zeros((len(self._thin), tile.shape[1])) if backward else None
+        above = None if right is None else self._sum(i, len(tile))
+        below = None if left is None else self._sum(j, tile.shape[1])
         for first in range(0, len(tile), step):
             strip = self._converted(tile[first : first + step])
-            here = slice(rows.start + first, rows.start + first + len(strip))
-            if forward:
-                self._out[:, here] += right @ strip.T
-            if below is not None:
-                below += self._thin[:, here] @ strip
-        if below is not None:
-            self._out[:, cols] += below
+            here = slice(first, first + len(strip))
+            if above is not None and right is not None:
+                above[:, here] += right @ strip.T
+            if below is not None and left is not None:
+                below += left[:, here] @ strip
+
+    def _sum(self, block: int, size: int) -> NDArray[np.float64]:
+        if block not in self._sums:
+            self._sums[block] = np.zeros((self.width, size))
+        return self._sums[block]
 
     def _strip_rows(self, width: int) -> int:
         """Rows of a tile of that width to multiply at a time."""
-        small = SMALL_PRODUCT // max(1, len(self._thin) * width)
-        if self._thin.dtype == np.float32 and small >= LEAST_ROWS:
+        small = SMALL_PRODUCT // max(1, self.width * width)
+        if self._strip.dtype == np.float32 and small >= LEAST_ROWS:
             return small
-        return max(LEAST_ROWS, STRIP_BYTES // (self._thin.itemsize * max(1, width)))
+        return max(LEAST_ROWS, STRIP_BYTES // (self._strip.itemsize * max(1, width)))
 
     def _converted(self, part: NDArray[Any]) -> NDArray[Any]:
-        if part.dtype == self._thin.dtype:
+        if part.dtype == self._strip.dtype:
             return part
         if self._strip.size < part.size:
-            self._strip = np.empty(part.size, self._thin.dtype)
+            self._strip = np.empty(part.size, self._strip.dtype)
         strip = self._strip[: part.size].reshape(part.shape)
         np.copyto(strip, part, casting="same_kind")
         return strip
 
+    def taken(self) -> dict[int, NDArray[np.float64]]:
+        """What was added since this was asked last, by block of the result, shapes (k, n)."""
+        sums, self._sums = self._sums, {}
+        return sums
+
+
+class Total:
+    """G @ W, square by square."""
+
+    def __init__(self, layout: GramLayout, width: int, *, transpose: bool) -> None:
+        self._rows = layout.cols if transpose and not layout.is_symmetric else layout.rows
+        self._out = np.zeros((width, self._rows.n_rows))
+
+    def add(self, sums: Mapping[int, NDArray[np.float64]]) -> None:
+        for block, part in sums.items():
+            self._out[:, self._rows.rows(block)] += part
+
     def result(self) -> NDArray[np.float64]:
         return np.ascontiguousarray(self._out.T)
-
-
-def _filled_blocks(layout: BlockLayout, thin: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which blocks of W have a row that is not zero, shape (n_blocks,)."""
-    filled: NDArray[np.bool_] = np.any(thin, axis=0)
-    return np.array([bool(filled[layout.rows(block)].any()) for block in range(layout.n_blocks)], np.bool_)
-
-
-@dataclass(frozen=True)
-class ProductTask:
-    """Some tiles of a store to multiply with the W of a scratch group; the sum becomes part `number` there."""
-
-    store: str
-    identity: str
-    scratch: str
-    number: int
-    keys: tuple[Key, ...]
-    transpose: bool
-
-
-def is_worth_spreading(store: TileStore, keys: Sequence[Key], executor: Executor) -> bool:
-    """Whether several threads of an executor would be done with these tiles sooner than this process."""
-    tile_bytes = store.tiles.dtype.itemsize * store.layout.rows.block_rows * store.layout.cols.block_rows
-    return len(keys) * tile_bytes >= SPREAD_BYTES and executor.n_threads > 1
-
-
-def spread_product(
-    store: TileStore, W: NDArray[Any], keys: Sequence[Key], executor: Executor, *, transpose: bool
-) -> NDArray[np.float64]:
-    """The sum over the tiles `keys` of what each adds to G @ W (or G.T @ W), added up in a fixed order."""
-    n_parts = min(len(keys), PARTS_PER_THREAD * executor.n_threads)
-    bounds = np.linspace(0, len(keys), n_parts + 1).astype(int)
-    n_out = store.layout.shape[1 if transpose and not store.layout.is_symmetric else 0]
-    scratch = f"{store.url}.product-{uuid4().hex[:12]}.partial"
-    _create(scratch, W, (n_parts, n_out, W.shape[1]))
-    try:
-        groups = [tuple(keys[first:last]) for first, last in pairwise(bounds)]
-        tasks = [
-            ProductTask(store.url, store.identity, scratch, part, group, transpose) for part, group in enumerate(groups)
-        ]
-        with closing(executor.run(multiply_tiles, tasks)) as outcomes:
-            for outcome in outcomes:
-                if outcome.error is not None:
-                    raise outcome.error
-        parts = open_array(open_group(scratch), PARTS, scratch)
-        total = np.zeros((n_out, W.shape[1]))
-        for part in range(n_parts):
-            total += np.asarray(parts[part])
-        if np.isnan(total).any() and np.isfinite(W).all():
-            raise RunError(f"a part of the product in {scratch} was lost", advice="run it again")
-        return total
-    finally:
-        remove_group(scratch)
-
-
-def multiply_tiles(task: ProductTask) -> int:
-    """Multiply the tiles of one part and write their sum as one whole chunk; how many tiles were read."""
-    store = planned_store(task.store, task.identity)
-    group = open_group(task.scratch)
-    product = TileProduct(store.layout, read_array(group, FACTOR, task.scratch), transpose=task.transpose)
-    with one_blas_thread():
-        for key, tile in TileReader(store).stream(task.keys):
-            product.add(*key, tile)
-    open_array(group, PARTS, task.scratch)[task.number] = product.result()
-    return len(task.keys)
-
-
-def _create(scratch: str, W: NDArray[Any], shape: tuple[int, int, int]) -> None:
-    with storage_errors(scratch), GroupWriter(scratch) as writer:
-        write_arrays(writer.group, {FACTOR: W})
-        NewArray(shape, (1, *shape[1:]), np.float64, np.nan).create(writer.group, PARTS)
-        writer.commit({"gramline": "product"})

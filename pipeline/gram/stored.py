@@ -14,22 +14,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.packing import MISSING, Packed, concatenate
-from gramline.learners.arrays import Matrix
+from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.cholesky import cholesky
 from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.comparison import Computing
 from gramline.learners.operators.counts import computed
-from gramline.learners.operators.layout import GramLayout, Key, select_rows
+from gramline.learners.operators.layout import GramLayout, Key, by_block, select_rows, tiles_of
 from gramline.learners.operators.orders import Spreader
 from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.errors import StoreError
 from gramline.pipeline.executors.base import Executor, InlineExecutor, StartsTasks
 from gramline.pipeline.gram.cholesky import FACTOR_LIMIT, plan_factor, stored_cholesky
-from gramline.pipeline.gram.product import TileProduct, TileReader, is_worth_spreading, spread_product
+from gramline.pipeline.gram.product import TileProduct, TileReader, Total, squares
+from gramline.pipeline.gram.spread_product import is_worth_spreading, spread_product
+from gramline.pipeline.gram.spread_rows import spread_digests, spread_select
 from gramline.pipeline.gram.store import TileStore, absolute
 from gramline.pipeline.storage.places import is_in_memory
 
+MOST = 0.25  # of the entries of a tile
 SPREAD_ROWS = 6_000  # fewer are learned from sooner than orders are written and read
 
 
@@ -202,15 +205,19 @@ class StoredGram:
         """
         product = TileProduct(self.layout, W, transpose=transpose)
         keys = product.tiles()
-        is_whole = self.shape == self.store.layout.shape  # tasks know the store, not a part of it
-        if is_whole and is_worth_spreading(self.store, keys, self.executor):
+        if self._is_worth_spreading(keys):
             self._count(keys)
-            return spread_product(self.store, W, keys, self.executor, transpose=transpose)
+            return spread_product(self.store, product, self.executor, transpose=transpose)
+        total = Total(self.layout, W.shape[1], transpose=transpose)
+        parts = squares(self.layout, keys)
+        ends = {part[-1] for part in parts}
         # The strips are too small to be worth a thread's while; the second core reads.
         with one_blas_thread():
-            for key, tile in self._stream(keys, check_finite=False):
+            for key, tile in self._stream([key for part in parts for key in part], check_finite=False):
                 product.add(*key, tile)
-        result = product.result()
+                if key in ends:
+                    total.add(product.taken())
+        result = total.result()
         if not np.isfinite(result).all() and np.isfinite(W).all():
             for i, j in keys:  # one of them is to blame, and says so when it is read with care
                 self.store.read_tile(i, j)
@@ -287,7 +294,25 @@ class StoredGram:
 
     def select(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[Any]:
         """G[rows][:, cols] in memory; reads only the tiles that hold some of it."""
+        keys = tiles_of(self.layout, rows, cols)
+        # Most of a stored tile is read sooner than it is written and read once more.
+        is_most = len(rows) * len(cols) > MOST * len(keys) * self.layout.rows.block_rows * self.layout.cols.block_rows
+        if self._is_worth_spreading(keys) and not (is_most and all(self.keeps(*key) for key in keys)):
+            self._count(keys)
+            return spread_select(self.store, keys, rows, cols, self.executor)
         return select_rows(self.layout, self._stream, rows, cols, self.dtype)
+
+    def row_digests(self, rows: Indices) -> list[bytes] | None:
+        """16 bytes for each row, made by the workers of `executor`; None where there are none, or few tiles."""
+        if not self._is_worth_spreading(list(self.layout.tiles())):
+            return None
+        n_blocks = len(by_block(self.layout.rows.block_starts, rows))
+        self.tile_reads += n_blocks * self.layout.cols.n_blocks
+        return spread_digests(self.store, rows, self.executor)
+
+    def _is_worth_spreading(self, keys: list[Key]) -> bool:
+        """Tasks know the store, not a part of it."""
+        return self.shape == self.store.layout.shape and is_worth_spreading(self.store, keys, self.executor)
 
     def blocks(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """(rows, columns, values) of every block of the full matrix."""

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import ClassVar
 from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
@@ -28,7 +29,8 @@ from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.task import planned_store
 from gramline.pipeline.storage.letters import Arrays, Letters
 
-PART_VALUES = 50_000_000  # kernel values that a part of an order compares at most: tens of milliseconds
+PART_VALUES = 50_000_000  # kernel values that a part of an order compares: tens of milliseconds, or half a second
+MOST_PARTS = 256  # of an order; its parts are larger rather than more
 CHANGE_CACHE_BYTES = 64_000_000  # of changes that a worker remembers
 SOURCES_KEPT = 2
 
@@ -42,7 +44,14 @@ class UpdateTask:
     letters: str
     order: int
     part: int
+    first_row: int  # of those that are visited
     packets: tuple[int, ...]
+
+    may_run_twice: ClassVar[bool] = True
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        return self.identity, self.first_row, self.part
 
 
 class UpdateSpreader:
@@ -61,10 +70,11 @@ class UpdateSpreader:
     def start(self, order: Order) -> Receive:
         number, self._n_orders = self._n_orders, self._n_orders + 1
         numbers = [self._published(packet) for packet in order.packets]
-        widths = np.array(self._n_columns, np.int64)
-        self._letters.write(_order(number), {"rows": _listed(order.rows), "since": order.since, "widths": widths})
+        rows, widths = _listed(order.rows), np.array(self._n_columns, np.int64)
+        self._letters.write(_order(number), {"rows": rows, "since": order.since, "widths": widths})
+        store, letters = self._store, self._letters.url
         parts = [
-            UpdateTask(self._store.url, self._store.identity, self._letters.url, number, part, tuple(numbers[low:high]))
+            UpdateTask(store.url, store.identity, letters, number, part, int(rows[0]), tuple(numbers[low:high]))
             for part, (low, high) in enumerate(pairwise(_cuts(order)))
         ]
         outcomes = self._executor.start(update_rows, parts)
@@ -99,6 +109,8 @@ class UpdateSpreader:
 def update_rows(task: UpdateTask) -> int:
     """On a worker: the sums of one part, left as a letter; how many stored tiles were read."""
     letters = Letters(task.letters)
+    if not letters.has(_order(task.order)):
+        return 0  # it is over: somebody else was sooner
     order = letters.read(_order(task.order))
     source, gram = _sources.get((task.store, task.identity), lambda: _open(planned_store(task.store, task.identity)))
     packets = [_packets.get((task.letters, n), partial(_read_change, letters, n, source)) for n in task.packets]
@@ -184,7 +196,7 @@ def _cuts(order: Order) -> list[int]:
     n_rows = len(order.since)
     sizes = [n_rows if packet.changed is None else packet.changed.packed.n_positions for packet in order.packets]
     ends = np.cumsum(sizes) * n_rows
-    n_parts = max(1, min(len(sizes), -(-int(ends[-1]) // PART_VALUES)))
+    n_parts = max(1, min(len(sizes), MOST_PARTS, -(-int(ends[-1]) // PART_VALUES)))
     inner = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts) + 1
     return sorted({0, *inner.tolist(), len(sizes)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -24,6 +24,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.cost import Spent
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.executors.choice import choose_executor
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.learned_prior import with_learned_prior
 from gramline.pipeline.gram.notes import warn_about_kernel
@@ -33,6 +34,7 @@ from gramline.pipeline.models.recommended import described, recommended_kernel, 
 from gramline.pipeline.models.training_gram import training_gram
 from gramline.pipeline.models.usefulness import no_better_than_majority
 
+SPREAD_VALUES = 200_000_000  # kernel values of a prediction: fewer are here sooner than workers know the model
 FeatureSet = Literal["auto", "token", "words", "spelling"]
 WordFeatures = Annotated[
     FeatureSet, '`"auto"`: spelling where the kernel is the recommended one, else `"token"`, the words as they are'
@@ -62,8 +64,9 @@ class KernelLabeler(Estimator):
     has one list of labels per sequence, None where there is none. The Gram matrix is held in memory when it takes
     at most 1 GiB. Of a larger one perceptrons compute the values they need, when they need them; other learners get a
     temporary Zarr store on this machine where the disk has room. With `store` it is built there, on the workers of the
-    Dask `client` or in this process. `block_rows` bounds the tiles, in training and in prediction. Learners that read
-    features themselves need no kernel.
+    Dask `client` or in this process. The workers of a client learn and predict, too, where that is much work; they must
+    see the store, or the folder for temporary files (TMPDIR). `block_rows` bounds the tiles, in training and in
+    prediction. Learners that read features themselves need no kernel.
 
     Attributes
     ----------
@@ -142,7 +145,7 @@ class KernelLabeler(Estimator):
     def predict(self, X: Corpus | Iterable[Any]) -> list[list[str]]:
         """Labels of every structure."""
         self.require_fitted()
-        return LabelLists(self.model_.predict(X, block_rows=self.block_rows))
+        return LabelLists(self.model_.predict(X, block_rows=self.block_rows, client=self._client_for(X)))
 
     def predict_scores(self, X: Corpus | Iterable[Any]) -> list[Matrix]:
         """Scores of the labels (in the order of `classes_`), one (positions, labels) array per structure."""
@@ -166,8 +169,16 @@ class KernelLabeler(Estimator):
             if not X:
                 return []
         corpus = X if isinstance(X, Corpus) else self.model_.corpus_of(X)
-        table: Matrix = getattr(self.model_, question)(corpus, block_rows=self.block_rows)
+        client = self._client_for(corpus)
+        table: Matrix = getattr(self.model_, question)(corpus, block_rows=self.block_rows, client=client)
         return corpus.by_structure(table)
+
+    def _client_for(self, X: Any) -> Any:
+        """The client, where there is one and its workers are worth asking."""
+        if self.client is None or not isinstance(X, Corpus | Sized):
+            return None
+        n_new = X.n_positions if isinstance(X, Corpus) else len(X)
+        return self.client if n_new * self.model_.support.n_positions >= SPREAD_VALUES else None
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model; `load` reads it back. `overwrite` replaces a model or a ranker, and nothing else."""
@@ -187,7 +198,9 @@ class KernelLabeler(Estimator):
     def _gram(self, kernel: Kernel, corpus: Corpus, learner: Learner) -> GramOperator:
         """In the given store, or as it suits the learner and the machine."""
         if self.store is not None:
-            return build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
+            gram = build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
+            gram.executor = choose_executor(self.client, None)
+            return gram
         warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -46,6 +47,7 @@ from gramline.pipeline.storage.places import MODEL, RANKER, GroupKind
 
 if TYPE_CHECKING:
     from gramline.pipeline.models.ranker import Ranker
+    from gramline.pipeline.models.spread_prediction import Predicted, Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,19 +167,28 @@ class Model:
         self.notes.clear()
         return self._input.packed(list(corpus) if _is_raw(corpus) else corpus, self.notes)
 
-    def predict(self, corpus: NewStructures, *, block_rows: int | None = None) -> list[list[str]]:
-        """Labels of every structure."""
+    def predict(self, corpus: NewStructures, *, block_rows: int | None = None, client: Any = None) -> list[list[str]]:
+        """Labels of every structure, by the workers of a Dask `client` where one is given.
+
+        These must see the folder for temporary files (TMPDIR), where the model and what is new wait for them.
+        """
+        if client is not None:
+            return self._by_workers(corpus, block_rows, client, "labels").labels
         predicted: list[list[str]] = []
         for (part,) in self._streamed(corpus, block_rows, self._labeling.predict):
             predicted.extend(part)
         return predicted
 
-    def decision_scores(self, corpus: NewStructures, *, block_rows: int | None = None) -> Matrix:
+    def decision_scores(self, corpus: NewStructures, *, block_rows: int | None = None, client: Any = None) -> Matrix:
         """Scores of every position (for structure kernels: of every structure) and label."""
+        if client is not None:
+            return self._table_by_workers(corpus, block_rows, client, "scores")
         return self._joined(part for (part,) in self._streamed(corpus, block_rows, self._labeling.decision_scores))
 
-    def predict_proba(self, corpus: NewStructures, *, block_rows: int | None = None) -> Matrix:
+    def predict_proba(self, corpus: NewStructures, *, block_rows: int | None = None, client: Any = None) -> Matrix:
         """Probabilities of the labels at every position, from learners that know them."""
+        if client is not None:
+            return self._table_by_workers(corpus, block_rows, client, "probabilities")
         return self._joined(part for (part,) in self._streamed(corpus, block_rows, self._probabilities))
 
     def predict_with_proba(
@@ -190,6 +201,23 @@ class Model:
             predicted.extend(part)
             tables.append(table)
         return predicted, self._joined(tables)
+
+    def _by_workers(self, corpus: NewStructures, block_rows: int | None, client: Any, question: Question) -> Predicted:
+        # Whoever predicts here must not wait for what knows clusters.
+        from gramline.pipeline.executors.choice import choose_executor
+        from gramline.pipeline.models.spread_prediction import predict_on_workers
+
+        executor = choose_executor(client, None)
+        with TemporaryDirectory(prefix="gramline-") as folder:
+            place = f"{folder}/model"
+            return predict_on_workers(self, corpus, executor, place, block_rows=block_rows, question=question)
+
+    def _table_by_workers(
+        self, corpus: NewStructures, block_rows: int | None, client: Any, question: Question
+    ) -> Matrix:
+        table = self._by_workers(corpus, block_rows, client, question).table
+        assert table is not None
+        return table
 
     def _joined(self, tables: Iterable[Matrix]) -> Matrix:
         """Tables over the labels, one below the other; of no structures, an empty one."""

@@ -110,10 +110,11 @@ class SavedLearner:
 
 def describe_learner(learner: Learner, kernel: Kernel | None, support: Packed) -> dict[str, Any]:
     """What a model or a ranker is made of, as the beginning of a small JSON-able dictionary."""
-    state = learner.attributes()
+    state, chosen = learner.attributes(), learner.chosen()
     return {
         "learner": state["name"],
         "params": state["params"],
+        **({"chosen": chosen} if chosen else {}),
         "kernel": None if kernel is None else kernel.to_dict(),
         "kind": support.kind,
     }

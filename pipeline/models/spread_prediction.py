@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from gramline.pipeline.storage.letters import Letters
 
 MODEL, VOCABULARY = "model", "vocabulary"
 MODELS_KEPT = 2
+Question = Literal["labels", "probabilities", "scores"]  # probabilities come with the labels
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,17 @@ class PredictionTask:
     letters: str
     kind: str
     block: int
-    has_probabilities: bool
+    question: Question
+    block_rows: int | None
+
+    may_run_twice: ClassVar[bool] = True
 
 
 class Predicted(NamedTuple):
-    """Labels of every new structure, and probabilities of the labels at every position where they were asked for."""
+    """Labels of every new structure, and the table over labels that was asked for."""
 
     labels: list[list[str]]
-    probabilities: Matrix | None  # shape (n_positions, n_labels)
+    table: Matrix | None  # probabilities or scores, shape (n_positions, n_labels)
 
 
 def predict_on_workers(
@@ -50,21 +54,21 @@ def predict_on_workers(
     place: str,
     *,
     block_rows: int | None = None,
-    probabilities: bool = False,
+    question: Question = "labels",
 ) -> Predicted:
-    """What `model.predict` (or `predict_with_proba`) says, a block of new structures a task.
+    """What `model.predict` (or `predict_with_proba`, or `decision_scores`) says, a block of new structures a task.
 
     `place` is a path that the workers see, too; what travels lies beside it for as long as it takes.
     """
-    if model.kernel is None:
-        return Predicted(*model.predict_with_proba(corpus)) if probabilities else Predicted(model.predict(corpus), None)
+    if model.kernel is None or (isinstance(corpus, Sized) and not len(corpus)):
+        return _answered(model, corpus, question, block_rows)
     new = model.packed(corpus)
     layout = BlockLayout.of(model.kernel.row_lengths(new), block_rows)
     letters = Letters.beside(place, "prediction")
     try:
         model.save(f"{letters.url}/{MODEL}")
         letters.write(VOCABULARY, vocabulary_to_arrays(new.vocabulary))
-        tasks = _tasks(letters, new, layout, probabilities)
+        tasks = _tasks(letters, new, layout, question, block_rows)
         notes: dict[str, None] = {}
         with closing(executor.run(predict_block, tasks)) as outcomes:
             for outcome in outcomes:
@@ -75,17 +79,32 @@ def predict_on_workers(
     finally:
         letters.remove_all()
     model.notes[:] = [*model.notes, *(note for note in notes if note not in model.notes)]
+    table = None if question == "labels" else np.concatenate([answer["table"] for answer in answers])
+    if question == "scores":
+        return Predicted([], table)
     codes = np.concatenate([answer["codes"] for answer in answers])
-    labels = decode_labels(codes, model.label_names, layout.lengths)
-    return Predicted(labels, np.concatenate([answer["table"] for answer in answers]) if probabilities else None)
+    return Predicted(decode_labels(codes, model.label_names, layout.lengths), table)
 
 
-def _tasks(letters: Letters, new: Packed, layout: BlockLayout, probabilities: bool) -> Iterator[PredictionTask]:
+def _answered(
+    model: Model, structures: NewStructures | Packed, question: Question, block_rows: int | None
+) -> Predicted:
+    """By this process."""
+    if question == "probabilities":
+        return Predicted(*model.predict_with_proba(structures, block_rows=block_rows))
+    if question == "scores":
+        return Predicted([], model.decision_scores(structures, block_rows=block_rows))
+    return Predicted(model.predict(structures, block_rows=block_rows), None)
+
+
+def _tasks(
+    letters: Letters, new: Packed, layout: BlockLayout, question: Question, block_rows: int | None
+) -> Iterator[PredictionTask]:
     """Drawn as workers become free: only blocks that are worked on lie beside the model."""
     for block in range(layout.n_blocks):
         structures = layout.structures(block)
         letters.write(_block(block), new.structures(structures.start, structures.stop).arrays())
-        yield PredictionTask(letters.url, new.kind, block, probabilities)
+        yield PredictionTask(letters.url, new.kind, block, question, block_rows)
 
 
 def predict_block(task: PredictionTask) -> list[str]:
@@ -94,14 +113,12 @@ def predict_block(task: PredictionTask) -> list[str]:
     model, vocabulary = _models.get(task.letters, partial(_load, letters))
     block = block_from_arrays(task.kind, letters.read(_block(task.block)), vocabulary)
     with one_blas_thread():
-        if task.has_probabilities:
-            labels, table = model.predict_with_proba(block)
-        else:
-            labels, table = model.predict(block), np.zeros((0, 0))
+        labels, table = _answered(model, block, task.question, task.block_rows)
     code_of = {name: code for code, name in enumerate(model.label_names)}
     codes = np.array([code_of[label] for structure in labels for label in structure], np.int64)
-    letters.write(_answer(task.block), {"codes": codes, "table": table})
-    letters.remove(_block(task.block))
+    if letters.has(_block(task.block)):  # else it is over: somebody else was sooner
+        letters.write(_answer(task.block), {"codes": codes, "table": np.zeros((0, 0)) if table is None else table})
+        letters.remove(_block(task.block))
     return list(model.notes)
 
 

@@ -20,6 +20,7 @@ from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.executors.choice import choose_executor
 from gramline.pipeline.gram.alternatives import Machines
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.keep import Keep
 from gramline.pipeline.gram.reuse import best_loan, stores_beside
 from gramline.pipeline.gram.room import free_bytes
 from gramline.pipeline.gram.spec import GramSpec
@@ -53,17 +54,25 @@ def training_gram(
     the path `beside` that have this matrix, or most of it, are used.
     """
     if fits_memory(kernel, corpus):
+        # One core is done with it sooner than workers are asked.
         return DenseGram.of(kernel, corpus, block_rows=options.get("block_rows"))
     stores = [] if beside is None else list(stores_beside(beside))
     for store in stores:
         if store.spec == GramSpec.of(kernel, corpus.packed(), None, store.spec.dtype) and _is_complete(store):
             progress(Message(f"reading the tiles of {store.url}"))
-            return StoredGram(store)
+            gram = StoredGram(store)
+            gram.executor = choose_executor(options.get("client"), None, progress)
+            return gram
     loan = best_loan(GramBuild(kernel, corpus, None), stores) if stores else None
+    has_workers = options.get("client") is not None
+    # Workers see the folder of the corpus rather than this machine's folder for temporary files.
+    folder = str(Path(beside).parent) if has_workers and beside is not None else None
     if learner.factors_by_tiles or (_has_room(kernel, corpus) and (loan is not None or _pays(kernel, corpus, learner))):
         lenders = () if loan is None else (loan.lender,)
-        return temporary_gram(kernel, corpus, lenders=lenders, progress=progress, **options)
+        return temporary_gram(kernel, corpus, lenders=lenders, folder=folder, progress=progress, **options)
     progress(Message("no tile is stored: kernel values are computed when they are needed"))
+    if has_workers:
+        return temporary_gram(kernel, corpus, keep=Keep.of("none"), folder=folder, progress=progress, **options)
     return ComputedGram(kernel, kernel.prepare(corpus.packed()), block_rows=options.get("block_rows"))
 
 
@@ -74,15 +83,19 @@ def temporary_gram(
     lenders: Sequence[TileStore] = (),
     client: Any = None,
     block_rows: int | None = None,
+    keep: Keep | None = None,
+    folder: str | None = None,
     progress: Listener = silent,
 ) -> StoredGram:
-    """A Gram matrix in a store that is gone with the last who holds it."""
-    with ExitStack() as folder:
-        path = Path(folder.enter_context(TemporaryDirectory(prefix="gramline-"))) / "training.gram.zarr"
-        build = GramBuild(kernel, corpus, path, StoreChoices(block_rows=block_rows), lenders=lenders)
-        gram = build.run(choose_executor(client, None, progress), progress=progress)
+    """A Gram matrix in a store that is gone with the last who holds it; the workers of `client` learn from it, too."""
+    executor = choose_executor(client, None, progress)
+    with ExitStack() as stack:
+        path = Path(stack.enter_context(TemporaryDirectory(prefix="gramline-", dir=folder))) / "training.gram.zarr"
+        build = GramBuild(kernel, corpus, path, StoreChoices(block_rows=block_rows, keep=keep), lenders=lenders)
+        gram = build.run(executor, progress=progress)
+        gram.executor = executor
         # A Gaussian-process labeler factors it again when it predicts.
-        weakref.finalize(gram, folder.pop_all().close)
+        weakref.finalize(gram, stack.pop_all().close)
     return gram
 
 

@@ -19,6 +19,7 @@ from gramline.learners.errors import LabelError, LearnerError, LearnerParameterE
 from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import RankingLearner, SharedPassLearner
+from gramline.learners.margins.labeling import LabelingSVM
 from gramline.learners.margins.structured import StructuredSVM
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
@@ -40,8 +41,10 @@ LEARNERS: list[Any] = [
     LabelingPerceptron(rounds=4),
     LabelingPerceptron(rounds=4, average=True),
     HiddenMarkovPerceptron(average=True, dual=True, unlabeled="drop"),
-    StructuredSVM(C=2.0, loss="zero-one", average=True),
-    StructuredSVM(dual=False),
+    LabelingSVM(C="auto"),
+    StructuredSVM(C=2.0, loss="none", average=True),
+    StructuredSVM(C="auto"),
+    StructuredSVM(C="auto", dual=False),
     KernelCRF(penalty=0.1, decoding="marginals"),
     KernelCRF(penalty=0.1, dual=False),
     ZScoreLabeler(unlabeled="drop", constraints="iterative"),

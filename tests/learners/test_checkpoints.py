@@ -16,7 +16,9 @@ from gramline.learners import (
     HiddenMarkovPerceptron,
     KernelZScoreLabeler,
     LabelingPerceptron,
+    LabelingSVM,
     RankingPerceptron,
+    StructuredSVM,
 )
 from gramline.learners.checkpoints import State
 from gramline.learners.operators.computed import ComputedGram
@@ -26,6 +28,9 @@ LABELERS: dict[str, Any] = {
     "perceptron": LabelingPerceptron(rounds=4),
     "perceptron to the end": LabelingPerceptron(rounds=3, average=False, early_stop=False),
     "hidden Markov": HiddenMarkovPerceptron(rounds=4, dual=True),
+    "pointwise SVM": LabelingSVM(passes=4, tolerance=1e-9),
+    "structured SVM": StructuredSVM(passes=4, tolerance=1e-9, average=True),
+    "structured SVM, chosen": StructuredSVM("auto", passes=2),
     "Z-score": KernelZScoreLabeler(),
     "Z-score ridges": KernelZScoreLabeler(ridge=[0.1, 1.0], transition_ridge=1.0),
     "Z-score Nystrom": KernelZScoreLabeler(ridge=0.1, preconditioner="nystrom", width=4),
@@ -132,4 +137,5 @@ def test_it_is_interrupted_again_and_again(name: str) -> None:
 def test_learners_say_whether_they_go_on() -> None:
     assert all(learner.resumes for learner in (*LABELERS.values(), *RANKERS.values()))
     assert not HiddenMarkovPerceptron().resumes
+    assert not StructuredSVM(dual=False).resumes
     assert not GaussianProcessLabeler(learn_kernel=True).resumes

@@ -24,7 +24,7 @@ from gramline.pipeline.cost import Cost, Shares, measured, meter, peak_bytes, th
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.base import Executor, InlineExecutor, attempt_measured
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.gram import product
+from gramline.pipeline.gram import spread_product
 from gramline.pipeline.gram.build import plan_store
 from gramline.pipeline.models.model import Model
 
@@ -123,7 +123,7 @@ def test_every_executor_counts_the_same_product(
     executor: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles are read by a thread of their own, on workers too."""
-    monkeypatch.setattr(product, "SPREAD_BYTES", 0)
+    monkeypatch.setattr(spread_product, "SPREAD_BYTES", 0)
     gram = build_gram(KERNEL, corpus(), tmp_path / "a.zarr", block_rows=8)
     gram.executor = executor
     with measured() as spent:

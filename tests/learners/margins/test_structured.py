@@ -48,7 +48,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"C": 0.5},
     {"C": 5.0},
     {"C": 0.5, "loss": "zero-one"},
-    {"C": 2.0, "loss": "zero-one", "transition_weight": 0.3},
+    {"C": 2.0, "loss": "none", "transition_weight": 0.3},
     {"C": 1.0, "transition_weight": 3.0},
 ]
 
@@ -184,7 +184,7 @@ def test_too_few_passes_leave_a_note() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "key"), [({"C": 0}, "C"), ({"loss": "none"}, "loss"), ({"transition_weight": -1}, "transition_weight")]
+    ("setting", "key"), [({"C": 0}, "C"), ({"loss": "some"}, "loss"), ({"transition_weight": -1}, "transition_weight")]
 )
 def test_refuses_what_it_cannot_use(setting: dict[str, Any], key: str) -> None:
     problem = Problem(0)

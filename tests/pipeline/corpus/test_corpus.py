@@ -78,6 +78,27 @@ def test_labels_of_like_decide():
     assert test.packed(like=unlabeled.packed()).vocabulary.labels == ("X", "Z")
 
 
+def test_a_prior_can_be_given_to_a_corpus_that_is_there():
+    corpus = Corpus.from_sequences([["a", "b"], ["c"]], [["X", "Y"], ["X"]])
+    table = np.array([[0.25, 0.75], [1, 0], [0.5, 0.5]])
+    for prior in (table, [table[:2], table[2:]]):
+        carrying = corpus.with_prior(prior, labels=["Y", "Z"])
+        assert (carrying.labels, carrying.label_names) == (corpus.labels, ["X", "Y", "Z"])
+        np.testing.assert_array_equal(carrying.packed().table, np.column_stack([np.zeros(3), table]))
+    again = carrying.with_prior([[[1, 0, 0]] * 2, [[0, 0, 1]]])
+    np.testing.assert_array_equal(again.packed().table.argmax(axis=1), [0, 0, 2])
+    assert corpus.packed().table is None
+    bare = corpus.without_labels().with_labels([None, None], labels=["X", "Y"])
+    for prior, labels, problem in (
+        (table[:2], None, "2 structures but 2|has shape"),
+        ([[[0.25, 0.75]] * 2], None, "2 structures but 1 prior tables"),
+        (table * 2, None, "the prior row has values from"),
+        (table, ["Y"], r"the prior has shape \(2, 2\), not \(2, 1\)"),
+    ):
+        with pytest.raises(CorpusError, match=problem):
+            bare.with_prior(prior, labels)
+
+
 def test_prior_columns_follow_the_labels_of_like():
     train = Corpus.from_sequences([["a"]], labels=["Y", "W", "X"])
     test = Corpus.from_sequences([["a"]], prior=[[[0.25, 0.75]]], labels=["X", "Y"])

@@ -21,6 +21,7 @@ from gramline.learners.errors import LabelError
 from gramline.learners.metrics import evaluate
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.random_fields.kernel_crf import KernelCRF
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import FoldSpec
@@ -78,6 +79,15 @@ def run(
 
     chosen = JobSettings(**({"cache": GramCache(tmp_path / "cache"), "block_rows": 16} | settings))
     return run_job(job, data, RunFolder(tmp_path / "run"), chosen, executor=enter)
+
+
+def test_a_field_on_features_is_one_setting_of_a_job(tmp_path: Path) -> None:
+    found = corpus(14)
+    field = Variant(None, "kernel-crf", {"dual": False, "penalty": 0.3})
+    result = run(Job((KERNEL,), (ROUNDS[0], field), FOLDS), data_of(found), tmp_path)
+    explicit = cross_validate(KernelCRF(0.3, dual=False), found, found.labels, 3, seed=5)
+    assert result.result.predictions[1] == explicit.predictions[0]
+    assert result.result.outcomes[1][0].confidence == explicit.outcomes[0][0].confidence is not None
 
 
 def test_a_job_finds_what_cross_validate_finds(tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ def test_pages_are_what_the_runs_say(page: str, folder: str) -> None:
     assert page_text(text, RECORDS, folder) == text
 
 
-def test_the_page_on_scale_shows_the_scale_run() -> None:
+def test_the_page_on_scale_shows_both_scale_runs() -> None:
     marked = [match.group(2) for match in MARKED.finditer((ROOT / "docs" / "scale.md").read_text("utf-8"))]
-    assert marked == ["scale"]
+    assert marked == ["scale-computed"] * 3 + ["scale"]
 
 
 def test_no_picture_is_left_over() -> None:
@@ -67,7 +67,9 @@ def test_the_page_is_written_whole_or_between_marks(tmp_path: Path) -> None:
     assert "Skipped: put x into y." in text
     marked = "before\n<!-- results: one 1 -->\nold\n<!-- end -->\nafter\n<!-- results: no 1 -->\nkept\n<!-- end -->\n"
     filled = page_text(marked, [RECORD], "results")
-    assert filled == marked.replace("old\n", f"\n**T & U**\n\n{markdown(TABLE)}\n{RECORD.published_line}\n\n")
+    drawn = "![T & U](results/one-1.svg)"
+    shown = f"\n**T & U**\n\n{drawn}\n\n{markdown(TABLE)}\n{RECORD.published_line}\n\n"
+    assert filled == marked.replace("old\n", shown)
     assert page_text(filled, [RECORD], "results") == filled
     with pytest.raises(InputError, match="asks for table 2 of one, which has 1"):
         page_text(marked.replace("one 1", "one 2"), [RECORD], "results")

@@ -29,8 +29,11 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.gram import spread_product, stored
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models import labeler as labeler_module
 from gramline.pipeline.models import training_gram as training_gram_module
 from gramline.pipeline.models.labeler import KernelLabeler
 
@@ -404,3 +407,33 @@ def test_a_kernel_that_compares_feature_sets_as_a_whole_is_warned_about() -> Non
         KernelLabeler(SequenceLabeling(), LabelingPerceptron()).fit(observed, Y)
     assert caught[0].filename == __file__
     KernelLabeler().fit(observed, WHOLE_Y)
+
+
+@pytest.mark.parametrize(
+    "learner", [LabelingPerceptron(rounds=2), KernelZScoreLabeler(ridge=0.1)], ids=["computed", "stored"]
+)
+def test_the_workers_of_a_client_learn_and_predict(
+    learner: Any, dask_client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 0)
+    monkeypatch.setattr(training_gram_module, "_pays", lambda *_: isinstance(learner, KernelZScoreLabeler))
+    monkeypatch.setattr(stored, "SPREAD_ROWS", 0)
+    monkeypatch.setattr(spread_product, "SPREAD_BYTES", 0)
+    monkeypatch.setattr(labeler_module, "SPREAD_VALUES", 0)
+    corpus = generate_saleslog(12, seed=1)
+    kernel = SequenceLabeling(reach=1.0)
+    alone = KernelLabeler(kernel, learner, block_rows=64).fit(corpus)
+    n_before = dask_client.run_on_scheduler(n_computed)
+    shared = KernelLabeler(kernel, learner, block_rows=64, client=dask_client).fit(corpus)
+    n_fitted = dask_client.run_on_scheduler(n_computed)
+    assert n_fitted > n_before
+    np.testing.assert_allclose(shared.predict_scores(corpus)[0], alone.predict_scores(corpus)[0], rtol=1e-6)
+    assert dask_client.run_on_scheduler(n_computed) > n_fitted
+    assert shared.predict(corpus) == alone.predict(corpus)
+    assert shared.score(corpus) == alone.score(corpus)
+    in_store = KernelLabeler(kernel, learner, block_rows=64, client=dask_client, store=tmp_path / "a.zarr").fit(corpus)
+    assert in_store.predict(corpus) == alone.predict(corpus)
+
+
+def n_computed(dask_scheduler: Any) -> int:
+    return sum(group.state_counts["memory"] for group in dask_scheduler.task_prefixes.values())

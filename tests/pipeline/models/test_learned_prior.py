@@ -128,7 +128,7 @@ def test_matrices_that_know_the_labels_of_all_structures_are_refused(tmp_path: P
     learner = LabelingPerceptron().fit(gram, FOUND.labels)
     with pytest.raises(LearnerError, match="whose learner a Gram matrix does not keep; train on the corpus, or give"):
         Model.of(learner, train, kernel)
-    with pytest.raises(PackingError, match="a learned prior is trained before its kernel can be computed, and nobody"):
+    with pytest.raises(PackingError, match="LearnedPrior is made by a learner before its kernel is computed, and here"):
         build_gram(kernel, FOUND, tmp_path / "g.zarr")
 
 

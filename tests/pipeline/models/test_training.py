@@ -7,7 +7,22 @@ from typing import Any
 import pytest
 
 from gramline.learners.errors import LearnerParameterError
-from gramline.pipeline.models.training import DEFAULT_LEARNER, learner_of
+from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, learner_of
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "notes"),
+    [
+        ("zscore", {"unlabeled": "drop"}, ["2 of 3 structures have an unlabeled position and are left out"]),
+        ("zscore", {}, []),
+        ("kernel-crf", {}, ["1 of 3 structures have no label and are left out"]),
+        ("structured-svm", {}, ["1 of 3 structures have no label and are left out"]),
+        ("labeling-perceptron", {}, []),
+    ],
+)
+def test_says_which_structures_are_left_out(name: str, settings: dict[str, Any], notes: list[str]) -> None:
+    labels = [["a", "b"], ["a", None], [None]]
+    assert dropped_notes(learner_of({"name": name, **settings}), labels) == notes
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""A hundred workers that sleep the measured times: does the schedule keep them busy, and who holds them up?
+
+Small versions run by default; `pytest -m benchmark -s tests/benchmarks/test_many_workers.py` measures.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+import pytest
+from distributed import Client
+from sleeping_parts import Nap, SingleNap, nap
+from slow_workers import SlowPart, slowly
+
+from gramline.learners.operators.orders import AHEAD
+from gramline.pipeline.cost import peak_bytes
+from gramline.pipeline.executors.connect import connect
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.experiments.scale_size import own_processes
+
+WORKERS = 100
+BUSY = 0.85
+SLOWER = 10
+# Seconds as measured on one core (docs/scale.md): a tile of 2048 x 2048 values, a square of 64 tiles times 20 columns,
+# a part of an order of 50 million values, and what the client has to do for one visit.
+TILE, SQUARE, ORDER_PART, VISIT = 0.035, 1.6, 0.5, 0.06
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def build(executor: DaskExecutor, n_tiles: int) -> float:
+    """Tiles of a matrix, drawn one after the other; seconds of work."""
+    assert len(list(executor.run(nap, (Nap(number, TILE) for number in range(n_tiles))))) == n_tiles
+    return n_tiles * TILE
+
+
+def product(executor: DaskExecutor, n_squares: int) -> float:
+    """One product with a matrix, square by square."""
+    parts = [SingleNap(number, SQUARE, number) for number in range(n_squares)]
+    assert len(list(executor.run(nap, parts))) == n_squares
+    return n_squares * SQUARE
+
+
+def training(executor: DaskExecutor, n_visits: int, n_parts: int) -> float:
+    """Visits one after the other, whose orders are placed some visits ahead."""
+    coming: deque[Any] = deque()
+    for visit in range(n_visits):
+        parts = [SingleNap(number, ORDER_PART, (visit, number)) for number in range(n_parts)]
+        coming.append(executor.start(nap, parts))
+        if len(coming) > AHEAD:
+            assert len(list(coming.popleft())) == n_parts
+            sleep(VISIT)
+    while coming:
+        assert len(list(coming.popleft())) == n_parts
+    return n_visits * n_parts * ORDER_PART
+
+
+def busy(n_workers: int, work: Callable[[], float]) -> tuple[float, float]:
+    """The part of their time that the workers had work, and the seconds it took."""
+    begin = perf_counter()
+    seconds = work()
+    taken = perf_counter() - begin
+    return seconds / (n_workers * taken), taken
+
+
+@contextmanager
+def hundred_workers(folder: Path) -> Iterator[DaskExecutor]:
+    """A scheduler in a process of its own, and all workers in another."""
+    with own_processes(folder, 1, 10**9) as alone:
+        address = str(alone.client.scheduler.address)  # type: ignore[union-attr]
+        tests = Path(__file__).parents[1]
+        process = subprocess.Popen(
+            [sys.executable, str(tests / "sleeping_parts.py"), address, str(WORKERS), str(folder)],
+            env=os.environ | {"PYTHONPATH": str(tests)},
+        )
+        try:
+            with connect(address) as client:
+                client.wait_for_workers(WORKERS + 1, timeout=120)
+                client.retire_workers(list(alone.client.nthreads())[:1], close_workers=True, remove=True)
+                yield DaskExecutor(client)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def test_small_versions_of_what_is_measured() -> None:
+    with Client(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+        executor = DaskExecutor(client)
+        assert build(executor, 8) == 8 * TILE
+        assert training(executor, 2, 2) == 4 * ORDER_PART
+
+
+@pytest.mark.benchmark
+def test_a_hundred_workers_are_kept_busy(tmp_path: Path) -> None:
+    works: dict[str, Callable[[DaskExecutor], float]] = {
+        f"build, {40_000:,} tiles of {TILE} s": lambda executor: build(executor, 40_000),
+        f"product, 1,891 squares of {SQUARE} s": lambda executor: product(executor, 1_891),
+        f"training, 60 visits of 100 parts of {ORDER_PART} s": lambda executor: training(executor, 60, 100),
+    }
+    shares = {}
+    with hundred_workers(tmp_path) as executor:
+        client: Any = executor.client
+        build(executor, 500)  # how long a tile takes is known now
+        for name, work in works.items():
+            before = process_time()
+            shares[name], taken = busy(WORKERS, lambda work=work: work(executor))
+            say(
+                f"{name}: {taken:.1f} s, {WORKERS} workers busy {shares[name]:.0%} of their time (at least {BUSY:.0%}),"
+                f" client {(process_time() - before) / taken:.0%} of a core"
+            )
+        scheduler, own = int(client.run_on_scheduler(peak_bytes)), peak_bytes()
+    say(
+        f"peak of the scheduler {scheduler / 1e6:.0f} MB (at most 500), of the client {own / 1e6:.0f} MB (at most 1000)"
+    )
+    assert scheduler < 500e6
+    assert own < 1e9
+    assert min(shares.values()) >= BUSY
+
+
+@pytest.mark.benchmark
+def test_a_worker_at_a_tenth_of_the_speed() -> None:
+    """What it costs at most, beside as many workers as there is speed."""
+    results: dict[str, float] = {}
+    with Client(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+        for name, slow in (("even", ""), ("one slow", min(client.nthreads()))):
+            parts = [SlowPart(number, 0.25, slow, SLOWER) for number in range(48)]
+            executor, seconds = DaskExecutor(client), []
+            for _ in range(3):
+                begin = perf_counter()
+                assert len(list(executor.run(slowly, parts))) == len(parts)
+                seconds.append(perf_counter() - begin)
+            results[name] = max(seconds)
+    without = results["even"] * 4 / (3 + 1 / SLOWER)
+    say(
+        f"48 parts of 0.25 s on 4 workers: {results['even']:.2f} s; with one at a tenth of the speed "
+        f"{results['one slow']:.2f} s, {results['one slow'] / without:.2f} of what 3.1 workers need (at most 1.25)"
+    )
+    assert results["one slow"] <= 1.25 * without

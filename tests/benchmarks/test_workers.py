@@ -1,0 +1,228 @@
+"""What workers are worth: one beside this process, two beside one, and what the client itself has to do.
+
+Small untimed versions run by default; `pytest -m benchmark -s tests/benchmarks/test_workers.py` measures.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gramline.learners import (
+    GaussianProcessLabeler,
+    HiddenMarkovPerceptron,
+    KernelCRF,
+    KernelZScoreLabeler,
+    LabelingPerceptron,
+    LabelingSVM,
+    StructuredSVM,
+)
+from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.cost import Cost, measured
+from gramline.pipeline.crossval.folds import FoldSpec
+from gramline.pipeline.crossval.job import Job, JobData, Variant
+from gramline.pipeline.crossval.run import run_job
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.executors.base import Executor, InlineExecutor
+from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.experiments.scale_size import KERNEL, own_processes, sales_corpus
+from gramline.pipeline.gram import spread_product, stored
+from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.spread_prediction import predict_on_workers
+
+N_POSITIONS, N_NEW = 50_000, 10_000
+TWO_WORKERS, ONE_WORKER, CLIENT, TOTAL = 1.7, 0.85, 0.10, 1.2
+MEMORY = 2 * 10**9
+LEARNERS: dict[str, Any] = {
+    "labeling perceptron": LabelingPerceptron(2),
+    "dual hidden Markov perceptron": HiddenMarkovPerceptron(2, dual=True),
+    "labeling SVM": LabelingSVM(passes=1),
+    "structured SVM": StructuredSVM(passes=1),
+    "kernel CRF": KernelCRF(iterations=2),
+    "kernel Z-score": KernelZScoreLabeler(ridge=10.0, transition_ridge=None, precision="single", tolerance=1e-2),
+    "Gaussian process of rank 100": GaussianProcessLabeler(approximation="nystrom", rank=100, max_sweeps=1),
+}
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+@dataclass
+class Bench:
+    """A corpus, its store, and who does the work."""
+
+    folder: Path
+    corpus: Corpus
+    new: Corpus
+    executor: Executor
+    block_rows: int | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "gram.zarr"
+
+    def build(self) -> None:
+        choices = StoreChoices("float32", self.block_rows)
+        GramBuild(KERNEL, self.corpus, self.path, choices).run(self.executor)
+
+    def gram(self) -> StoredGram:
+        gram = StoredGram.open(self.path)
+        gram.executor = self.executor
+        return gram
+
+    def fit(self, learner: Any) -> Any:
+        return learner.fresh().fit(self.gram(), self.corpus.labels)
+
+    def cross_validate(self) -> None:
+        job = Job(
+            kernels=(KERNEL,),
+            variants=(Variant(0, "labeling-perceptron", {"rounds": 1, "average": True}),),
+            folds=FoldSpec(5),
+            dtype="float32",
+        )
+        corpus = self.corpus
+        data = JobData(corpus.fingerprint, corpus.ids, corpus.tokens, corpus.labels, "saleslog", corpus)
+
+        @contextmanager
+        def own() -> Iterator[Executor]:
+            yield self.executor
+
+        folder = self.folder / f"cv-{len(list(self.folder.glob('cv-*')))}.run"
+        run_job(job, data, RunFolder(folder), JobSettings(stores={0: str(self.path)}), executor=own)
+
+    def predict(self, model: Model) -> list[list[str]]:
+        if isinstance(self.executor, InlineExecutor):
+            return model.predict(self.new)
+        return predict_on_workers(model, self.new, self.executor, str(self.folder / "model")).labels
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one piece of work cost."""
+
+    cost: Cost
+    client_seconds: float
+
+    @classmethod
+    def by(cls, action: Callable[[], Any]) -> Taken:
+        before = process_time()
+        with measured() as spent:
+            action()
+        return cls(spent.cost, process_time() - before)
+
+    @property
+    def seconds(self) -> float:
+        return self.cost.wall_seconds
+
+
+def works(bench: Bench, model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
+    yield "build", bench.build
+    for name, learner in LEARNERS.items():
+        yield f"fit: {name}", lambda learner=learner: bench.fit(learner)
+    yield "cv, 5 folds of a labeling perceptron", bench.cross_validate
+    yield "predict", lambda: bench.predict(model)
+
+
+@contextmanager
+def places(folder: Path) -> Iterator[dict[str, Executor]]:
+    """This process, one worker and two."""
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+    with own_processes(folder / "one", 1, MEMORY) as one, own_processes(folder / "two", 2, MEMORY) as two:
+        yield {"inline": InlineExecutor(), "1 worker": one, "2 workers": two}
+
+
+def warm_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Every process loads its programs, on a few small blocks; a model of them."""
+    with monkeypatch.context() as patch:
+        patch.setattr(stored, "SPREAD_ROWS", 0)
+        patch.setattr(spread_product, "SPREAD_BYTES", 0)
+        bench.build()
+        model = Model.of(bench.fit(LabelingPerceptron(1)), bench.corpus, KERNEL)
+        for _, action in works(bench, model):
+            action()
+    return model
+
+
+def made(folder: Path, n_positions: int, n_new: int, executor: Executor, block_rows: int | None = None) -> Bench:
+    folder.mkdir(parents=True)
+    corpus, new = sales_corpus(n_positions, seed=0), sales_corpus(n_new, seed=1)
+    return Bench(folder, corpus, new, executor, block_rows)
+
+
+def test_everything_that_is_timed_works(tmp_path: Path, dask_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = []
+    for name, executor in {"here": InlineExecutor(), "there": DaskExecutor(dask_client)}.items():
+        models.append(warm_up(made(tmp_path / name, 300, 60, executor, 128), monkeypatch))
+    assert np.array_equal(*(model.learner.fitted()["alpha_"] for model in models))
+
+
+@pytest.mark.benchmark
+def test_one_and_two_workers_beside_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    misses: list[str] = []
+    with places(tmp_path) as executors:
+        for name, executor in executors.items():
+            warm_up(made(tmp_path / f"warm {name}", 600, 300, executor, 128), monkeypatch)
+        corpus, new = sales_corpus(N_POSITIONS, seed=0), sales_corpus(N_NEW, seed=1)
+        benches = {name: Bench(tmp_path / name.replace(" ", "-"), corpus, new, one) for name, one in executors.items()}
+        for bench in benches.values():
+            bench.folder.mkdir()
+        taken: dict[str, dict[str, Taken]] = {"build": {k: Taken.by(bench.build) for k, bench in benches.items()}}
+        model = Model.of(benches["2 workers"].fit(LabelingPerceptron(2)), corpus, KERNEL)
+        for name, bench in benches.items():
+            for work, action in list(works(bench, model))[1:]:
+                taken.setdefault(work, {})[name] = Taken.by(action)
+    for work, by in taken.items():
+        inline, one, two = (by[name] for name in ("inline", "1 worker", "2 workers"))
+        figures = {
+            "one": inline.seconds / one.seconds,
+            "two": one.seconds / two.seconds,
+            "client": two.client_seconds / two.cost.processor_seconds,
+            "total": two.cost.processor_seconds / inline.cost.processor_seconds,
+        }
+        say(
+            f"{work}: inline {inline.seconds:.1f} s; 1 worker {one.seconds:.1f} s, {figures['one']:.2f} of its speed "
+            f"(at least {ONE_WORKER}); 2 workers {two.seconds:.1f} s, {figures['two']:.2f} times one (at least "
+            f"{TWO_WORKERS}); client {figures['client']:.0%} of all processor seconds (at most {CLIENT:.0%}), "
+            f"which are {figures['total']:.2f} of inline (at most {TOTAL})"
+        )
+        kept = {
+            "one": figures["one"] >= ONE_WORKER,
+            "two": figures["two"] >= TWO_WORKERS,
+            "client": figures["client"] <= CLIENT,
+            "total": figures["total"] <= TOTAL,
+        }
+        misses += [f"{work}: {name} {figures[name]:.2f}" for name, is_kept in kept.items() if not is_kept]
+    assert not misses, "; ".join(misses)
+
+
+@pytest.mark.benchmark
+def test_memory_that_workers_keep_for_the_next_tile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask's own trim threshold beside the one that our workers get."""
+    seconds = {}
+    for name, threshold in (("64 KiB, Dask's own", "65536"), ("1 GiB", str(1 << 30))):
+        monkeypatch.setitem(os.environ, "MALLOC_TRIM_THRESHOLD_", threshold)
+        monkeypatch.setitem(os.environ, "MALLOC_MMAP_THRESHOLD_", threshold if name == "1 GiB" else "131072")
+        folder = tmp_path / threshold
+        folder.mkdir()
+        with own_processes(folder, 1, MEMORY) as executor:
+            warm_up(made(folder / "warm", 600, 300, executor, 128), monkeypatch)
+            bench = made(folder / "bench", N_POSITIONS // 3, 100, executor)
+            parts = [Taken.by(bench.build), Taken.by(lambda bench=bench: bench.fit(LEARNERS["kernel Z-score"]))]
+        seconds[name] = sum(part.cost.processor_seconds for part in parts)
+        say(f"trim threshold {name}: {seconds[name]:.1f} processor seconds for a build and a kernel Z-score")
+    first, second = seconds.values()
+    say(f"{first / second:.2f} times as many")
