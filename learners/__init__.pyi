@@ -1,6 +1,7 @@
 from .cross_fitted_prior import CrossFittedPrior as CrossFittedPrior
 from .gaussian_process.labeler import GaussianProcessLabeler as GaussianProcessLabeler
 from .margins.labeling import LabelingSVM as LabelingSVM
+from .margins.ranking import RankingSVM as RankingSVM
 from .margins.structured import StructuredSVM as StructuredSVM
 from .metrics import evaluate as evaluate
 from .operators.dense import DenseGram as DenseGram

@@ -21,6 +21,7 @@ LEARNERS = {
     "zscore": "gramline.learners.zscore.labeler:ZScoreLabeler",
     "kernel-zscore": "gramline.learners.zscore.kernel_labeler:KernelZScoreLabeler",
     "gaussian-process": "gramline.learners.gaussian_process.labeler:GaussianProcessLabeler",
+    "ranking-svm": "gramline.learners.margins.ranking:RankingSVM",
     "ranking-perceptron": "gramline.learners.perceptrons.ranking:RankingPerceptron",
 }
 

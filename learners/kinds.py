@@ -9,6 +9,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
+from numpy.typing import ArrayLike
+
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Matrix
 from gramline.learners.estimator import Learner
@@ -51,7 +53,8 @@ class SharedPassLearner(GramLearner):
         """Fit every learner, all of this class, on its own labels; every tile is read once for all of them.
 
         Equal to separate fits. Returns for each learner the labels that it predicts for all rows. `progress` is
-        called after every round with the mistakes of all problems; a learner without rounds never calls it.
+        called after every round with the mistakes of all problems; a learner without rounds never calls it. Learners
+        whose `resumes` is true take a `checkpoint`, too, of all of them together.
         """
 
     @abstractmethod
@@ -80,18 +83,23 @@ class CorpusLearner(Learner):
 
 
 class RankingLearner(Learner):
-    """Ranks candidates; learns from a square Gram matrix and groups of its rows, the correct one first."""
+    """Ranks candidates; learns from a square Gram matrix and groups of its rows, the correct one first.
+
+    `log_probabilities`, one per row or column, are what is known of candidates beforehand.
+    """
 
     @abstractmethod
-    def fit(self, gram: GramOperator, groups: Groups) -> Self:
+    def fit(self, gram: GramOperator, groups: Groups, *, log_probabilities: ArrayLike | None = None) -> Self:
         """Train on groups of candidates."""
 
     @abstractmethod
-    def predict(self, cross: GramOperator, groups: Groups) -> list[int]:
+    def predict(self, cross: GramOperator, groups: Groups, log_probabilities: ArrayLike | None = None) -> list[int]:
         """The chosen candidate of each group of new columns, counted from 0 within the group."""
 
     @abstractmethod
-    def decision_scores(self, cross: GramOperator, groups: Groups) -> Matrix:
+    def decision_scores(
+        self, cross: GramOperator, groups: Groups | None = None, log_probabilities: ArrayLike | None = None
+    ) -> Matrix:
         """The score of every new candidate, shape (n_columns,)."""
 
 

@@ -9,4 +9,4 @@ from .gram.verify import verify_gram as verify_gram
 from .models.labeler import KernelLabeler as KernelLabeler
 from .models.model import Model as Model
 from .models.ranker import Ranker as Ranker
-from .models.ranker import fit_ranker as fit_ranker
+from .models.ranker_training import fit_ranker as fit_ranker

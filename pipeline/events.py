@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import ClassVar, TypeAlias
 
 
@@ -129,6 +130,15 @@ class ProblemsSolved:
 
 
 @dataclass(frozen=True)
+class CheckpointWritten:
+    """A training has kept its state, `after` so much of it."""
+
+    event: ClassVar[str] = "checkpoint"
+    path: str
+    after: str
+
+
+@dataclass(frozen=True)
 class TaskRetried:
     """A task failed and is tried again."""
 
@@ -175,12 +185,24 @@ Event: TypeAlias = (
     | TrainingStarted
     | RoundDone
     | ProblemsSolved
+    | CheckpointWritten
     | TaskRetried
     | WorkerLost
     | SentenceParsed
     | Message
 )
 Listener: TypeAlias = Callable[[Event], None]
+
+
+def one_at_a_time(listener: Listener) -> Listener:
+    """The same listener, which hears of events from many threads one after another."""
+    lock = RLock()
+
+    def tell(event: Event) -> None:
+        with lock:
+            listener(event)
+
+    return tell
 
 
 def silent(_event: Event) -> None:

@@ -219,7 +219,7 @@ def block_cg_steps(
         if memory is not None:
             memory.state = krylov.state()
         product = yield krylov.directions
-        step = _Step.of(krylov.basis, krylov.directions, product + base * krylov.directions)
+        step = _Step.of(krylov.basis, krylov.directions, _plus(base * krylov.directions, product))
         if step is None:
             failure = Status.NOT_POSITIVE_DEFINITE
             break
@@ -285,8 +285,17 @@ class _Step:
             inverse = cho_solve(cho_factor(curvature), np.eye(len(curvature)))
         except LinAlgError:
             return None
-        following, turn = orthonormal(basis - product @ inverse)
-        return cls(curvature, following, turn, following + directions @ turn.T)
+        rest = product @ inverse
+        del product  # one block less while the next one is made
+        following, turn = orthonormal(np.subtract(basis, rest, out=rest))
+        del rest
+        return cls(curvature, following, turn, _plus(directions @ turn.T, following))
+
+
+def _plus(own: Matrix, other: Matrix) -> Matrix:
+    """The sum in place of `own`, which nobody else has: blocks are as long as the Gram matrix."""
+    own += other
+    return own
 
 
 @dataclass(eq=False)
@@ -332,7 +341,7 @@ class _ShiftedSystem:
     def advance(self, step: _Step) -> None:
         factor = cho_factor(step.curvature + self.excess)
         # No array is changed in place: a memory may hold it.
-        self.value = self.value + self.directions @ cho_solve(factor, self.remainder)
+        self.value = _plus(self.directions @ cho_solve(factor, self.remainder), self.value)
         width = len(step.turn)
         if not self.shift:  # then E = 0 and H = rho^T
             self.remainder = step.turn @ self.remainder
@@ -340,6 +349,6 @@ class _ShiftedSystem:
             return
         bend = cho_solve(factor, step.curvature @ step.turn.T)  # H, shape (width, next width)
         self.remainder = bend.T @ self.remainder
-        self.directions = step.basis + self.directions @ bend
+        self.directions = _plus(self.directions @ bend, step.basis)
         excess = step.turn @ self.excess @ bend
         self.excess = (excess + excess.T) / 2 + self.shift * np.eye(width)

@@ -11,12 +11,13 @@ import numpy as np
 from gramline.learners.arrays import Indices, Tile
 from gramline.learners.errors import LearnerError
 from gramline.learners.operators.layout import BlockLayout
+from gramline.learners.operators.packets import Rows
 
 ROUNDING = 1e-5  # of the largest value: what rounding in single precision cannot explain
 ADVICE = "use a kernel, or add its most negative eigenvalue to the diagonal"
 
 
-def require_semidefinite(tile: Tile, local: Indices, positions: slice, layout: BlockLayout) -> None:
+def require_semidefinite(tile: Tile, local: Indices, positions: Rows, layout: BlockLayout) -> None:
     """Refuse a diagonal tile that has a 2 x 2 minor below 0.
 
     `local` (n,) says which row of the tile each of the Gram's rows `positions` is.
@@ -45,7 +46,9 @@ def not_semidefinite(problem: str, row: int | None, layout: BlockLayout) -> Lear
     return error.at(structure=structure, position=row - int(layout.structure_starts[structure]))
 
 
-def _gram_row(row: int, local: Indices, positions: slice) -> int | None:
+def _gram_row(row: int, local: Indices, positions: Rows) -> int | None:
     """A row of the Gram that is this row of the tile."""
     places = np.flatnonzero(local == row)
-    return positions.start + int(places[0]) if len(places) else None
+    if not len(places):
+        return None
+    return int(places[0]) + positions.start if isinstance(positions, slice) else int(positions[places[0]])

@@ -56,6 +56,10 @@ class LazyScores:
         spreader = gram.spreader(n_columns) if isinstance(gram, SpreadsUpdates) else None
         self._orders = None if spreader is None else Orders(spreader, self._source)
 
+    def limit_to(self, visited: Sequence[Rows]) -> None:
+        """Say before the first visit that no other rows will be visited: no change is kept for them."""
+        self._source.limit_to(visited)
+
     def enter(self, rows: Rows, problems: Sequence[int] | None = None, coming: Sequence[Rows] = ()) -> Visit:
         """Bring some rows of the Gram up to date, for all problems or for those that still train.
 

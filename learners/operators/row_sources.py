@@ -18,6 +18,8 @@ from gramline.learners.operators.layout import by_block
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.operators.packets import Changed, Delivery, Packet, Rows, Values
 
+NEVER = 1 << 62  # later than every change
+
 
 class RowSource(Protocol):
     """Rows and values of a Gram matrix as they are asked for, and who has received which changes."""
@@ -45,6 +47,9 @@ class RowSource(Protocol):
 
     def mark(self, rows: Rows, stamp: int) -> None:
         """These rows have received everything until `stamp`."""
+
+    def limit_to(self, visited: Sequence[Rows]) -> None:
+        """No other rows will be visited: they need not receive anything."""
 
     def oldest(self) -> int:
         """Everybody has received what was changed until then."""
@@ -103,6 +108,12 @@ class ComputedRows:
 
     def mark(self, rows: Rows, stamp: int) -> None:
         self._seen[self._units(rows)] = stamp
+
+    def limit_to(self, visited: Sequence[Rows]) -> None:
+        left_out = np.ones(len(self._seen), np.bool_)
+        for rows in visited:
+            left_out[self._distinct.units_of(self._distinct.row_of[rows])] = False
+        self._seen[left_out] = NEVER
 
     def oldest(self) -> int:
         return int(self._seen.min()) if len(self._seen) else 0
@@ -177,6 +188,12 @@ class TileRows:
 
     def mark(self, rows: Rows, stamp: int) -> None:
         self._seen[rows] = stamp
+
+    def limit_to(self, visited: Sequence[Rows]) -> None:
+        left_out = np.ones(self.n_rows, np.bool_)
+        for rows in visited:
+            left_out[rows] = False
+        self._seen[left_out] = NEVER
 
     def oldest(self) -> int:
         return int(self._seen.min()) if len(self._seen) else 0

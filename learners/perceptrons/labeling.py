@@ -111,12 +111,13 @@ class LabelingPerceptron(PositionLabeler):
         label_sets: Sequence[Labels],
         *,
         progress: RoundProgress | None = None,
+        checkpoint: Checkpoint = NOWHERE,
     ) -> list[list[list[str]]]:
         """Fit every learner on its own labels; see `SharedPassLearner.fit_many`.
 
         Learners with the same labels differ only in when they stop, so they share their rounds.
         """
-        _train(learners, gram, label_sets, progress)
+        _train(learners, gram, label_sets, progress, checkpoint)
         return predict_rows(learners, gram)
 
     def pass_columns(self, n_labels: int) -> int:
@@ -136,15 +137,22 @@ class LabelingPerceptron(PositionLabeler):
     def _is_done(self, mistakes: list[int]) -> bool:
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
 
-    def _take(self, gram: GramOperator, problem: _Problem) -> None:
-        """Become the learner that the rounds so far have trained."""
-        self.alpha_ = problem.training.alpha.copy()
-        self.average_alpha_ = problem.training.average(int(self.rounds))
-        self.mistakes_ = list(problem.mistakes)
-        self.rounds_run_ = len(problem.mistakes)
+    def _take(self, gram: GramOperator, problem: _Problem, trained: State | None = None) -> None:
+        """Become the learner that the rounds so far have trained, or what it had become when a state was kept."""
+        if trained is None:
+            average = problem.training.average(int(self.rounds))
+            n_rounds = number(len(problem.mistakes))
+            trained = {"alpha": problem.training.alpha.copy(), "average": average, "rounds": n_rounds}
+        self.alpha_, self.average_alpha_ = trained["alpha"], trained["average"]
+        self.rounds_run_ = int(trained["rounds"])
+        self.mistakes_ = list(problem.mistakes[: self.rounds_run_])
         self.label_names_ = problem.names
         self.label_kernel_ = gram.label_kernel
         self.uniform_prior_ = gram.row_prior is None
+
+    def _trained(self) -> State:
+        """What it became when it stopped; the names and the rest follow from the labels."""
+        return {"alpha": self.alpha_, "average": self.average_alpha_, "rounds": number(self.rounds_run_)}
 
     def _dual(self) -> Counts | Matrix:
         return self.average_alpha_ if self.average else self.alpha_
@@ -169,6 +177,64 @@ class _Problem:
             learner._take(gram, self)
             self.learners.remove(learner)
 
+    def state(self) -> State:
+        return {"mistakes": np.array(self.mistakes, np.int64)} | named("training", self.training.state())
+
+    def resume(self, state: State) -> None:
+        self.training.resume(part_of(state, "training"))
+        self.mistakes = state["mistakes"].tolist()
+
+
+@dataclass(eq=False)
+class _Run:
+    """All problems that are trained together, and their scores."""
+
+    gram: GramOperator
+    learners: Sequence[LabelingPerceptron]
+    problem_of: list[_Problem]  # of every learner
+    problems: list[_Problem]  # each once
+    scores: LazyScores
+
+    @classmethod
+    def start(cls, learners: Sequence[LabelingPerceptron], gram: GramOperator, label_sets: Sequence[Labels]) -> _Run:
+        by_labels: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
+        problem_of = []
+        for learner, labels in zip(learners, label_sets, strict=True):
+            learner.check_parameters()
+            check_square(gram)
+            codes, names = encode_labels(gram, labels)
+            key = names, codes.tobytes()  # equal codes are other labels where the names differ
+            if key not in by_labels:
+                by_labels[key] = _Problem(names, RoundState.start(gram, codes, len(names)))
+            by_labels[key].learners.append(learner)
+            problem_of.append(by_labels[key])
+        problems = list(by_labels.values())
+        return cls(gram, learners, problem_of, problems, LazyScores(gram, [len(one.names) for one in problems]))
+
+    @property
+    def running(self) -> list[tuple[int, _Problem]]:
+        return [(k, problem) for k, problem in enumerate(self.problems) if problem.learners]
+
+    def state(self, next_block: int) -> State:
+        state = {"block": number(next_block)} | named("scores", self.scores.state())
+        for k, problem in enumerate(self.problems):
+            state |= named(f"problem-{k}", problem.state())
+        for k, (learner, problem) in enumerate(zip(self.learners, self.problem_of, strict=True)):
+            if not any(learner is one for one in problem.learners):
+                state |= named(f"done-{k}", learner._trained())
+        return state
+
+    def resume(self, state: State) -> int:
+        """Go on where `state` was: the next block."""
+        self.scores.resume(part_of(state, "scores"))
+        for k, problem in enumerate(self.problems):
+            problem.resume(part_of(state, f"problem-{k}"))
+        for k, (learner, problem) in enumerate(zip(self.learners, self.problem_of, strict=True)):
+            if trained := part_of(state, f"done-{k}"):
+                learner._take(self.gram, problem, trained)
+                problem.learners = [one for one in problem.learners if one is not learner]
+        return int(state["block"])
+
 
 def _train(
     learners: Sequence[LabelingPerceptron],
@@ -177,38 +243,20 @@ def _train(
     progress: RoundProgress | None,
     checkpoint: Checkpoint = NOWHERE,
 ) -> None:
-    """Rounds over the tiles until every learner has stopped; a `checkpoint` is for one learner alone."""
-    problems: dict[tuple[tuple[str, ...], bytes], _Problem] = {}
-    for learner, labels in zip(learners, label_sets, strict=True):
-        learner.check_parameters()
-        check_square(gram)
-        codes, names = encode_labels(gram, labels)
-        key = names, codes.tobytes()  # equal codes are other labels where the names differ
-        if key not in problems:
-            problems[key] = _Problem(names, RoundState.start(gram, codes, len(names)))
-        problems[key].learners.append(learner)
-    every, first, limit = list(problems.values()), next(iter(problems.values())), learners[0].rounds
-    scores = LazyScores(gram, [len(problem.names) for problem in every])
-    block = 0
-
-    def state(next_block: int) -> State:
-        own = {"block": number(next_block), "mistakes": np.array(first.mistakes, np.int64)}
-        return own | named("scores", scores.state()) | named("training", first.training.state())
-
-    def visited(next_block: int) -> None:
-        after = f"block {next_block} of {gram.layout.rows.n_blocks} in round {len(first.mistakes) + 1} of {limit}"
-        checkpoint.offer(after, lambda: state(next_block))
-
+    """Rounds over the tiles until every learner has stopped."""
+    run, limit, block = _Run.start(learners, gram, label_sets), max(learner.rounds for learner in learners), 0
     if (begun := checkpoint.restore()) is not None:
-        scores.resume(part_of(begun, "scores"))
-        first.training.resume(part_of(begun, "training"))
-        block, first.mistakes = int(begun["block"]), begun["mistakes"].tolist()
-        first.finish(gram)
-    while running := [(k, problem) for k, problem in enumerate(every) if problem.learners]:
+        block = run.resume(begun)
+    while running := run.running:
         rounds = 1 + len(running[0][1].mistakes)
+
+        def visited(next_block: int, rounds: int = rounds) -> None:
+            after = f"block {next_block} of {gram.layout.rows.n_blocks} in round {rounds} of {limit}"
+            checkpoint.offer(after, lambda: run.state(next_block))
+
         is_last = all(learner.rounds == rounds for _, problem in running for learner in problem.learners)
         span = RoundSpan(block, is_last=is_last)
-        counts = run_round(gram, scores, [(k, problem.training) for k, problem in running], span, visited)
+        counts = run_round(gram, run.scores, [(k, problem.training) for k, problem in running], span, visited)
         block = 0
         for (_, problem), mistakes in zip(running, counts, strict=True):
             problem.mistakes.append(mistakes)
@@ -216,4 +264,4 @@ def _train(
             progress(rounds, sum(counts))
         for _, problem in running:
             problem.finish(gram)
-        checkpoint.offer(f"round {rounds} of {limit}", lambda: state(0), is_last=not first.learners)
+        checkpoint.offer(f"round {rounds} of {limit}", lambda: run.state(0), is_last=not run.running)

@@ -9,32 +9,30 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Counts, Indices, Mask, Matrix
+from gramline.learners.candidates.groups import HYPOTHESES, Ballot, batches_within_size, candidate_groups
+from gramline.learners.candidates.log_probability import LogProbability
+from gramline.learners.candidates.ranker import CandidateRanker
 from gramline.learners.chains.viterbi import magnitude_probe
-from gramline.learners.checkpoints import NOWHERE, Checkpoint
+from gramline.learners.checkpoints import Checkpoint
 from gramline.learners.errors import LearnerError
-from gramline.learners.kinds import Groups, RankingLearner
-from gramline.learners.operators.operator import GramOperator, check_rows, check_square
-from gramline.learners.perceptrons.candidate_groups import (
-    HYPOTHESES,
-    Ballot,
-    batches_within_size,
-    best_candidates,
-    candidate_groups,
-)
+from gramline.learners.kinds import Groups
+from gramline.learners.operators.operator import GramOperator
 from gramline.learners.perceptrons.ranking_training import RankingTraining
 
 SLAB_BYTES = 1 << 28  # cross Gram between the updates and new candidates in memory at once while voting
 
 
-class RankingPerceptron(RankingLearner):
+class RankingPerceptron(CandidateRanker):
     """F(x) = sum_ij a_ij (K(x_i0, x) - K(x_ij, x)); a group's candidate of the highest F is chosen.
 
     Training: for every group i and candidate j >= 1 in order, unless F(x_i0) > F(x_ij) strictly, a_ij += 1. Every
     comparison is one example: a hypothesis counts the comparisons it survived, 1 when created; the zero hypothesis is
-    dropped. The lowest candidate wins ties.
+    dropped. The lowest candidate wins ties. Where log probabilities have a weight, F + weight * log P takes the place
+    of F everywhere.
 
     Attributes
     ----------
@@ -43,6 +41,8 @@ class RankingPerceptron(RankingLearner):
     updates_ : rows of x_i0 and x_ij of every mistake, in order, shape (n_mistakes, 2)
     counts_ : comparisons survived by the hypothesis after each mistake, shape (n_mistakes,)
     mistakes_ : mistakes of every pass that was run
+    log_probability_ : the weight of log P
+    weight_choice_ : of an "auto" weight: the weights that were tried, and what they came to
 
     Examples
     --------
@@ -74,20 +74,15 @@ class RankingPerceptron(RankingLearner):
             Boolean, "every hypothesis votes with the comparisons it survived; otherwise the last one decides"
         ] = True,
         average: Annotated[Boolean, "their mean, weighted by those comparisons, decides instead"] = False,
+        log_probability: LogProbability = 0.0,
     ) -> None:
         self.passes = passes
         self.vote = vote
         self.average = average
+        self.log_probability = log_probability
 
-    def fit(self, gram: GramOperator, groups: Groups, *, checkpoint: Checkpoint = NOWHERE) -> Self:
-        """Train on a square Gram; `groups` are candidates of one sentence each, the correct one first.
-
-        Either group sizes, for rows in order, or the row numbers of each group.
-        """
-        self.check_parameters()
-        check_square(gram)
-        candidates = candidate_groups(groups, gram.shape[0])
-        training = RankingTraining(gram, candidates)
+    def _train(self, gram: GramOperator, candidates: list[Indices], offsets: Matrix, checkpoint: Checkpoint) -> None:
+        training = RankingTraining(gram, candidates, offsets)
         training.run(int(self.passes), checkpoint)
         if training.counts:
             # A pass without a mistake repeats for ever: the last hypothesis survives all that is left.
@@ -100,29 +95,28 @@ class RankingPerceptron(RankingLearner):
         self.weights_ = np.rint(self._summed(ones, ones, gram.shape[0])).astype(np.int64)
         shares = self._average_shares()
         self.average_weights_ = self._summed(shares, shares, gram.shape[0])
-        return self
 
-    def predict(self, cross: GramOperator, groups: Groups) -> list[int]:
-        """The chosen candidate of each group of new columns, counted from 0 within the group."""
-        self._check(cross)
-        candidates = candidate_groups(groups, cross.shape[1])
+    def choices(
+        self, cross: GramOperator, candidates: list[Indices], offsets: Matrix, sums: Matrix | None = None
+    ) -> list[int]:
         if self.is_voting:
-            return [int(votes.argmax()) for votes in self.votes(cross, candidates)]
-        scores, magnitudes = self._scores(cross)
-        chosen = [best_candidates(scores[None, columns], magnitudes[None, columns]) for columns in candidates]
-        return [int(best[0]) for best in chosen]
+            return [int(votes.argmax()) for votes in self.votes(cross, candidates, offsets)]
+        return super().choices(cross, candidates, offsets, sums)
 
-    def decision_scores(self, cross: GramOperator, groups: Groups | None = None) -> Matrix:
-        """F of every new candidate, shape (n_columns,); of the mean hypothesis unless the learner is a plain one.
+    def decision_scores(
+        self, cross: GramOperator, groups: Groups | None = None, log_probabilities: ArrayLike | None = None
+    ) -> Matrix:
+        """The score of every new candidate, shape (n_columns,); of the mean hypothesis unless the learner is plain.
 
         With `groups`, a voting learner gives the share of votes of each candidate within its group.
         """
-        self._check(cross)
         if groups is None or not self.is_voting:
-            return self._scores(cross)[0]
+            return super().decision_scores(cross, groups, log_probabilities)
+        self._check(cross)
         candidates = candidate_groups(groups, cross.shape[1])
+        offsets = self.offsets(log_probabilities, cross.shape[1])
         shares = np.zeros(cross.shape[1])
-        for columns, votes in zip(candidates, self.votes(cross, candidates), strict=True):
+        for columns, votes in zip(candidates, self.votes(cross, candidates, offsets), strict=True):
             shares[columns] = votes / max(1, int(self.counts_.sum()))
         return shares
 
@@ -152,23 +146,23 @@ class RankingPerceptron(RankingLearner):
         return self.vote and not self.average
 
     @property
+    def hypothesis_counts(self) -> Counts:
+        return self.counts_ if self.is_voting else super().hypothesis_counts
+
+    @property
     def deciding_weights(self) -> Matrix:
-        """Row weights of the one sum that decides when nobody votes: the mean, or the last hypothesis."""
+        """Those of the mean, or of the last hypothesis."""
         self.require_fitted()
         return self.average_weights_ if self.average else self.weights_.astype(float)
 
     def without_rows(self) -> Self:
-        """The fitted learner without its training rows, for a model that sums over them in a form of its own."""
         self.require_fitted()
         reduced = self.fresh()
-        reduced.mistakes_, reduced.counts_ = self.mistakes_, self.counts_
+        for name in self.fitted():
+            setattr(reduced, name, getattr(self, name))
         reduced.updates_ = np.empty((0, 2), np.int64)
         reduced.weights_, reduced.average_weights_ = np.empty(0, np.int64), np.empty(0)
         return reduced
-
-    def _check(self, cross: GramOperator) -> None:
-        self.require_fitted()
-        check_rows(cross, len(self.weights_), "candidates")
 
     def _average_shares(self) -> Matrix:
         """Part of all counts that the hypotheses from each mistake on have, shape (n_mistakes,)."""
@@ -182,27 +176,26 @@ class RankingPerceptron(RankingLearner):
         np.subtract.at(summed, self.updates_[:, 1], to_losers)
         return summed
 
-    def _scores(self, cross: GramOperator) -> tuple[Matrix, Matrix]:
-        """F of every column, and how large the numbers were that were summed; shape (n_columns,) each."""
+    def _columns(self) -> Matrix:
         is_plain = not self.vote and not self.average
         shares = np.ones(len(self.counts_)) if is_plain else self._average_shares()
         weights = self.weights_ if is_plain else self.average_weights_
-        sizes = magnitude_probe(self._summed(shares, -shares, cross.shape[0]))
-        sums = cross.matmul(np.column_stack([weights, sizes]).astype(float), transpose=True)
-        return sums[:, 0], np.abs(sums[:, 1])
+        sizes = magnitude_probe(self._summed(shares, -shares, len(weights)))
+        return np.column_stack([weights, sizes]).astype(float)
 
-    def votes(self, cross: GramOperator, candidates: list[Indices]) -> list[Counts]:
+    def votes(self, cross: GramOperator, candidates: list[Indices], offsets: Matrix) -> list[Counts]:
         """Summed counts of the hypotheses that choose each candidate, one array per group."""
         votes: list[Counts] = []
         rows, places = np.unique(self.updates_, return_inverse=True)
         places = places.reshape(-1, 2)
         limit = max(1, SLAB_BYTES // (8 * max(1, len(rows))))
         for batch in batches_within_size(candidates, limit):
-            slab = cross.select(rows, np.concatenate([candidates[group] for group in batch])).astype(float, copy=False)
-            ballot = Ballot([len(candidates[group]) for group in batch])
+            columns = np.concatenate([candidates[group] for group in batch])
+            ballot = Ballot([len(candidates[group]) for group in batch], offsets[columns])
+            slab = cross.select(rows, columns).astype(float, copy=False)
             for first in range(0, len(self.counts_), HYPOTHESES):
                 part = slice(first, first + HYPOTHESES)
                 won, lost = (slab[places[part, side]] for side in (0, 1))
                 ballot.add(won - lost, np.abs(won) + np.abs(lost), self.counts_[part])
-            votes.extend(ballot.votes)
+            votes.extend(ballot.votes())
         return votes

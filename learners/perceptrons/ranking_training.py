@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from gramline.learners.arrays import Indices
+from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.candidates.groups import training_batches
 from gramline.learners.chains.viterbi import TIE
 from gramline.learners.checkpoints import Checkpoint, State, named, number, part_of
 from gramline.learners.operators.lazy_scores import Change, LazyScores
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.perceptrons.candidate_groups import batches_within_blocks
-
-BATCH_BLOCKS = 2  # two, because a group may lie across the border of two blocks
 
 
 class RankingTraining:
     """Updates and counts so far, and the scores F of all training candidates."""
 
-    def __init__(self, gram: GramOperator, groups: list[Indices]) -> None:
-        compared = [
-            [groups[group] for group in batch if len(groups[group]) > 1]
-            for batch in batches_within_blocks(groups, gram.layout.rows, BATCH_BLOCKS)
-        ]
-        self._batches = [batch for batch in compared if batch]
+    def __init__(self, gram: GramOperator, groups: list[Indices], offsets: Matrix) -> None:
+        """`offsets`, shape (n_rows,), are added to F wherever two candidates are compared."""
+        batches = training_batches(groups, gram.layout.rows)
+        self._batches = [[groups[number] for number in batch] for batch in batches]
+        self._offsets = offsets
         self._scores = LazyScores(gram, [1])
+        self._scores.limit_to([np.concatenate(batch) for batch in self._batches])
         self.updates: list[tuple[int, int]] = []
         self.counts: list[int] = []
         self.mistakes: list[int] = []  # of every pass so far
@@ -60,12 +58,14 @@ class RankingTraining:
         visit = self._scores.enter(candidates)
         square = visit.tile.astype(float, copy=False)
         (scores,), magnitudes = visit.scores[0]
+        offsets = self._offsets
         wins, losses = np.zeros((2, len(square)))
         for group in groups:
             correct, *others = visit.local[np.searchsorted(candidates, group)].tolist()
             for other, loser in zip(others, group[1:].tolist(), strict=True):
-                tolerance = TIE * max(magnitudes[correct], magnitudes[other])
-                if scores[correct] - scores[other] > tolerance:
+                own, theirs = offsets[group[0]], offsets[loser]
+                tolerance = TIE * max(magnitudes[correct] + abs(own), magnitudes[other] + abs(theirs))
+                if scores[correct] - scores[other] + (own - theirs) > tolerance:
                     if self.counts:
                         self.counts[-1] += 1
                     continue

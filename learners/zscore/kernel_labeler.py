@@ -170,12 +170,13 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         label_sets: Sequence[Labels],
         *,
         progress: RoundProgress | None = None,  # noqa: ARG003 - a solve has no rounds and no mistakes
+        checkpoint: Checkpoint = NOWHERE,
     ) -> list[list[list[str]]]:
         """Fit every learner on its own labels and predict all rows with it, reading each tile once for all of them.
 
         Equal to separate fits. Learners with the same labels share one Krylov space.
         """
-        cls._fit_all(learners, gram, label_sets)
+        cls._fit_all(learners, gram, label_sets, checkpoint)
         for learner in learners:
             learner._require_converged()
         scores = gram.matmul(np.hstack([learner.dual_ for learner in learners]), transpose=True)

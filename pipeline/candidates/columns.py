@@ -1,8 +1,9 @@
 """What a corpus of candidates says of itself in its columns: which structures belong together and how good each is.
 
-`group`   the sentence a candidate belongs to, a number or a name
-`score`   between 0 and 1; the best candidate of a group counts as the correct one
-`weight`  how much a group counts in the total: constituents of the right parse; 1 when there is no such column
+`group`        the sentence a candidate belongs to, a number or a name
+`score`        between 0 and 1; the best candidate of a group counts as the correct one
+`probability`  logarithm of its probability; only rankers in whose scores it has a weight need it
+`weight`       how much a group counts in the total: constituents of the right parse; 1 when there is no such column
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gramline.learners.candidates.log_probability import below_first
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError
 
@@ -63,6 +66,12 @@ class RankingScore:
         """Part of the error of the first candidates that is gone."""
         return (self.chosen - self.first) / (1 - self.first) if self.first < 1 else 0.0
 
+    def notes(self, where: str) -> list[str]:
+        """What to say where the first candidates are better than those chosen in `where`."""
+        if self.chosen >= self.first:
+            return []
+        return [below_first(self.chosen, self.first, where, "give log probabilities a weight (log_probability=auto), ")]
+
     def to_dict(self) -> dict[str, Any]:
         return {**vars(self), "error_reduction": self.error_reduction}
 
@@ -73,8 +82,7 @@ def ranking_score(corpus: Corpus, chosen: Sequence[int], missing: Sequence[float
     `missing` are the weights of sentences without a candidate: they score 0 whatever is chosen.
     """
     groups, scores = Groups.of(corpus), np.array(_numbers(corpus, "score"))
-    has_weights = "weight" in corpus.table.column_names
-    weights = np.array(_numbers(corpus, "weight")) if has_weights else np.ones(len(corpus))
+    weights = group_weights(corpus)
     picked = np.array([members[k] for members, k in zip(groups.members, chosen, strict=True)], np.int64)
     first = np.array([members[0] for members in groups.members], np.int64)
     best = np.array([scores[members].max() for members in groups.members])
@@ -88,6 +96,22 @@ def ranking_score(corpus: Corpus, chosen: Sequence[int], missing: Sequence[float
         oracle=float(share @ best) / total,
         best_chosen=float((scores[picked] >= best).mean()),
     )
+
+
+def log_probabilities(corpus: Corpus) -> NDArray[np.float64]:
+    """Of every candidate, shape (n_candidates,)."""
+    return np.array(_numbers(corpus, "probability"))
+
+
+def candidate_worth(corpus: Corpus) -> NDArray[np.float64]:
+    """Score times weight of every candidate, shape (n_candidates,)."""
+    return np.array(_numbers(corpus, "score")) * group_weights(corpus)
+
+
+def group_weights(corpus: Corpus) -> NDArray[np.float64]:
+    """How much the group of every candidate counts, shape (n_candidates,)."""
+    has_weights = "weight" in corpus.table.column_names
+    return np.array(_numbers(corpus, "weight")) if has_weights else np.ones(len(corpus))
 
 
 def _numbers(corpus: Corpus, name: str) -> list[float]:

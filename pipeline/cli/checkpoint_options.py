@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -12,6 +13,7 @@ import click
 from gramline.learners.estimator import Learner
 from gramline.pipeline.cli.terminal.notation import in_seconds
 from gramline.pipeline.cli.terminal.output import say, say_json, say_notes, short_path
+from gramline.pipeline.crossval.running import Survival
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.gram.strays import sweep_partial
 from gramline.pipeline.models.checkpoint import EVERY, TrainingCheckpoint, TrainingPaused
@@ -31,6 +33,23 @@ class CheckpointOptions:
         sweep_partial(target)
         every = EVERY if self.every is None else self.every
         return TrainingCheckpoint(target, every=every, stop_after=self.stop_after, warn=lambda text: say_notes([text]))
+
+    def survival(self, learners: Sequence[Learner]) -> Survival:
+        """Of a job that trains these learners; the time to stop counts from now on."""
+        if self.every is not None and not any(learner.resumes for learner in learners):
+            name = learners[0].name
+            raise InputError(f"--checkpoint-every has no effect with {name}, which trains in one go; leave it out")
+        return Survival(
+            every=EVERY if self.every is None else self.every,
+            stop_at=None if self.stop_after is None else time.time() + self.stop_after,
+            warn=lambda text: say_notes([text]),
+        )
+
+    def require_none(self, why: str) -> None:
+        """Refuse the options where nothing is trained."""
+        for option, value in (("--checkpoint-every", self.every), ("--stop-after", self.stop_after)):
+            if value is not None:
+                raise InputError(f"{option} has no effect {why}; leave it out")
 
     def require_suited(self, learner: Learner) -> None:
         """Refuse options that have no effect on this learner."""
@@ -57,7 +76,7 @@ def checkpoint_options(command: F) -> F:
         "--checkpoint-every",
         callback=in_seconds,
         metavar="TIME",
-        help="Keep the state of a long training beside the model [default: 60s]; the same command goes on from it.",
+        help="Keep the state of a long training [default: 60s]; the same command goes on from it.",
     )
     after = click.option(
         "--stop-after",

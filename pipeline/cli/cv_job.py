@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gramline.kernels.base import Kernel
+from gramline.learners.catalogue import LEARNERS, find_learner
+from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_options_of
@@ -16,8 +18,9 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.fold_settings import DUPLICATES
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant, distinct_variants, expand_kernels, expand_variants
+from gramline.pipeline.crossval.ranking_run import ranking_data
 from gramline.pipeline.crossval.run import job_folds
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.source import JobSource
 from gramline.pipeline.crossval.summary import n_duplicates
 from gramline.pipeline.errors import InputError
@@ -30,6 +33,8 @@ from gramline.pipeline.gram.reuse import CACHE_FOLDER
 from gramline.pipeline.gram.spec import DEFAULT_KERNELS
 from gramline.pipeline.models.recommended import described, recommended_kernel, recommended_learner
 from gramline.pipeline.models.training import DEFAULT_LEARNER
+
+SIDE_BY_SIDE_POSITIONS = 3_000  # fewer are solved in order within seconds
 
 
 @dataclass(frozen=True)
@@ -67,19 +72,25 @@ def prepare(
         data = JobData.of_corpus(advised, path)
     if gram is not None and given.of("kernel"):
         raise InputError(f"{path} is a Gram matrix, whose kernel is known", advice="leave out what describes a kernel")
-    choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data, is_bare=not is_file)
+    ranks = _names_ranker(file, asked)
+    is_bare = not is_file and not ranks
+    choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data, is_bare=is_bare)
     kernels = tuple(dict.fromkeys(choice.kernel for choice in choices))
     if advised is not None:
         asked = _recommended_learner(advised, kernels[0]) | asked
     job = Job(
         kernels=kernels,
         variants=_variants(file, asked, len(kernels), data.corpus is not None),
-        folds=_fold_spec(file),
+        folds=_fold_spec(file, ranks=ranks),
         inner_folds=file.folds.inner,
         metric=file.output.metric,
         dummy=None if no_dummy else file.output.dummy,
         dtype=file.gram.dtype if gram is None else str(gram.dtype),
     )
+    if job.is_ranking:
+        data = ranking_data(data)
+        if job.metric != JobFile().output.metric:
+            raise InputError(f"rankers are compared by the score of the chosen candidates, not by {job.metric}")
     stores = {} if gram is None else {0: gram.path}
     if gram is None and file.gram.path is not None and len(job.used_kernels) == 1 and Path(file.gram.path).exists():
         stores[job.used_kernels[0]] = file.gram.path
@@ -95,6 +106,7 @@ def prepare(
         files=file.files,
         description={"job_file": Path(path).read_text("utf-8") if is_file else None},
         has_baselines=file.output.baselines,
+        is_side_by_side=not file.cluster.inline and data.n_positions >= SIDE_BY_SIDE_POSITIONS,
     )
     with file.locating("folds", key="group"):
         data = data.grouped_by(job.folds.group)
@@ -104,7 +116,8 @@ def prepare(
     notes = [note for choice in choices if choice.kernel in used for note in choice.notes]
     if data.corpus is not None:
         notes += sorted({note for kernel in used for note in kernel_notes(kernel, data.corpus)})
-    notes += duplicate_notes(n_duplicates(data, outer), len(data.labels))
+    if not job.is_ranking:
+        notes += duplicate_notes(n_duplicates(data, outer), len(data.labels))
     return Prepared(file, job, data, places, output, tuple(dict.fromkeys(notes)))
 
 
@@ -182,7 +195,14 @@ def _variants(file: JobFile, given: dict[str, Any], n_kernels: int, has_corpus: 
     return distinct_variants(variants)
 
 
-def _fold_spec(file: JobFile) -> FoldSpec:
+def _names_ranker(file: JobFile, asked: dict[str, Any]) -> bool:
+    """Whether a learner is named that ranks candidates; an unknown name is refused later."""
+    names = [asked["name"]] if "name" in asked else [table.get("name", DEFAULT_LEARNER) for table in file.learners]
+    return any(name in LEARNERS and issubclass(find_learner(name), RankingLearner) for name in names)
+
+
+def _fold_spec(file: JobFile, *, ranks: bool) -> FoldSpec:
     folds = file.folds
+    group = "group" if ranks and folds.group is None and folds.file is None and not folds.stratified else folds.group
     with file.locating("folds"):
-        return FoldSpec(folds.count, folds.seed, folds.repeats, folds.stratified, folds.group, folds.file)
+        return FoldSpec(folds.count, folds.seed, folds.repeats, folds.stratified, group, folds.file)

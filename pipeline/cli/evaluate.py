@@ -77,6 +77,7 @@ def evaluate(
         chosen = read_choices(source, groups) if trained is None else trained.choose(candidates)
         missing = [] if gold is None else weights_without_candidates(candidates, groups, read_trees(gold), gold)
         score = ranking_score(candidates, chosen, missing)
+        say_notes(score.notes(corpus))
         if as_json:
             say_json({"source": source, "corpus": corpus, "gold": gold} | score.to_dict() | bill.result())
         else:

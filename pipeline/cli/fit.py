@@ -37,13 +37,16 @@ from gramline.pipeline.cli.terminal.stopping import when_stopped
 from gramline.pipeline.cli.workplaces import HERE, say_unused, workplace
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.first_fit import fit_telling
+from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.events import Listener, silent
 from gramline.pipeline.gram.read_progress import report_reads
 from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.gram.strays import sweep_partial
 from gramline.pipeline.models.checkpoint import TrainingCheckpoint, identity_of
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
+from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed, training_notes
 from gramline.pipeline.models.saved import require_new_model
 from gramline.pipeline.models.training import (
     DEFAULT_LEARNER,
@@ -97,6 +100,11 @@ Example:
     help="Of a ranker: the corpus of the Gram matrix (then appended ones).",
 )
 @click.option(
+    "--development",
+    metavar="CORPUS",
+    help="Of log_probability=auto: the one of --candidates whose groups choose [default: every fifth group of all].",
+)
+@click.option(
     "--factor-memory",
     callback=in_bytes,
     metavar="BYTES",
@@ -120,6 +128,7 @@ def fit(
     rounds: int | None,
     extra: tuple[str, ...],
     candidates: tuple[str, ...],
+    development: str | None,
     factor_memory: int | None,
     evaluates: bool | None,
     from_run: str | None,
@@ -133,22 +142,29 @@ def fit(
     as_json: bool,
 ) -> None:
     job = load_job(job_path, given)
+    won = None
     if from_run is not None:
         if source is not None or rounds is not None or extra or given.of("learner") or given.of("kernel"):
             raise InputError("--from-run says what is trained on what; leave SOURCE, the learner and the kernel out")
-        say_unused(job)
-        fit_run(from_run, job.model.path, Manner(overwrite, telling, as_json, bill, stops))
-        return
+        won = winner(from_run)
+        if not isinstance(won.learner, RankingLearner):
+            say_unused(job)
+            fit_run(from_run, job.model.path, Manner(overwrite, telling, as_json, bill, stops))
+            return
+        if won.gram_path is None or won.corpus_path is None:
+            raise InputError(f"{from_run} has lost its Gram matrix", advice="run `gramline cv` again, which builds it")
+        source, candidates = won.gram_path, (won.corpus_path,)
+        job = replace(job, model=replace(job.model, path=job.model.path or f"{Path(from_run).stem}.model.zarr"))
     wanted = LearnerOptions.of(job, rounds, extra)
-    learner = wanted.named()
-    _refuse_options_of_others(learner, factor_memory, plan_only, candidates)
+    learner = wanted.named() if won is None else won.learner
+    _refuse_options_of_others(learner, factor_memory, plan_only, candidates, development)
     if (path := _file_to_train_on(job, source, learner)) is not None:
         manner = (overwrite, telling, as_json, bill, stops)
         fit_corpus(CorpusFit(job, path, source is not None, wanted, evaluates is not False, *manner))
         return
     _refuse_options_of_files(given, evaluates)
     learner = learner or wanted.of_name(DEFAULT_LEARNER)
-    training = Fitting(job, source, learner, candidates, factor_memory, telling, as_json)
+    training = Fitting(job, source, learner, candidates, development, factor_memory, telling, as_json)
     if plan_only:
         training.say_plan_only()
         return
@@ -165,7 +181,8 @@ def fit(
     trained = model.learner.attributes()["fitted"]
     result = model.describe() | {"model": target, "seconds": seconds, "mistakes": trained.get("mistakes_")} | more
     result |= {key: trained[f"{key}_"] for key in ("elbo", "sweeps", "converged") if f"{key}_" in trained}
-    say_notes(model.learner.notes())
+    if isinstance(model, Model):
+        say_notes(model.learner.notes())
     if as_json:
         say_json(result | bill.result())
     else:
@@ -194,7 +211,11 @@ def _refuse_options_of_files(given: OptionValues, evaluates: bool | None) -> Non
 
 
 def _refuse_options_of_others(
-    learner: Learner | None, factor_memory: int | None, plan_only: bool, candidates: tuple[str, ...]
+    learner: Learner | None,
+    factor_memory: int | None,
+    plan_only: bool,
+    candidates: tuple[str, ...],
+    development: str | None,
 ) -> None:
     """Options that say something about factorisations or candidates belong to the learners that have them."""
     name = DEFAULT_LEARNER if learner is None else learner.name
@@ -203,6 +224,8 @@ def _refuse_options_of_others(
             raise InputError(f"{option} is about the factorisations of {FACTORING}; {name} has none")
     if candidates and not isinstance(learner, RankingLearner):
         raise InputError(f"--candidates has no effect with {name}, which labels positions; leave it out")
+    if development is not None and development not in candidates:
+        raise InputError(f"--development is one of the corpora given as --candidates, got {development}")
 
 
 @dataclass(frozen=True)
@@ -213,6 +236,7 @@ class Fitting:
     source: str | None
     learner: Learner
     candidates: tuple[str, ...]
+    development: str | None
     factor_memory: int | None
     telling: Telling
     as_json: bool
@@ -244,6 +268,7 @@ class Fitting:
 
     def _gram(self) -> StoredGram:
         path = required(self.source or self.job.gram.path, "gram", "the Gram matrix to train on")
+        sweep_partial(path)
         return open_training_gram(path, self.learner)
 
     @contextmanager
@@ -269,7 +294,9 @@ class Fitting:
                 "in its columns, as --candidates CORPUS"
             )
         corpora = [Corpus.load(path) for path in self.candidates]
-        ranker = fit_ranker(learner, gram, corpora, checkpoint=checkpoint, progress=listener)
+        held = None if self.development is None else self.candidates.index(self.development)
+        ranker = fit_ranker(learner, gram, corpora, development=held, checkpoint=checkpoint, progress=listener)
+        say_notes(training_notes(ranker, corpora))
         speed = forest_speed(ranker, learner, gram.row_corpus)
         worth = {} if speed is None else {"times_faster": speed.ratio, "seconds_per_candidate": speed.forest_seconds}
         return ranker, worth

@@ -9,7 +9,7 @@ from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_pairs, short_path
 from gramline.pipeline.cli.terminal.progress import show_progress
 from gramline.pipeline.cli.terminal.result import say_verified, status_pairs
-from gramline.pipeline.cli.workplaces import workplace
+from gramline.pipeline.cli.workplaces import here_unless_asked, workplace
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.gram.export import check_target, export_gram
 from gramline.pipeline.gram.stored import StoredGram
@@ -72,9 +72,12 @@ def verify(store: str, repair: bool, given: OptionValues, as_json: bool) -> None
 @click.argument("store", metavar="GRAM")
 @click.argument("target")
 @click.option("--overwrite", is_flag=True, help="Replace an export that is there.")
+@cluster_options
 @json_option
-def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
+def export(store: str, target: str, overwrite: bool, given: OptionValues, as_json: bool) -> None:
     """Write the full matrix of the store GRAM, mirrored and without padding, to TARGET: a .npy file or a .zarr array.
+
+    In this process, unless --workers, --cluster or --scheduler asks for Dask, whose workers must see both.
 
     \b
     Example:
@@ -83,7 +86,9 @@ def export(store: str, target: str, overwrite: bool, as_json: bool) -> None:
     gram_status = StoredGram.open(store).status()
     gram_status.require_complete()
     check_target(store, target, overwrite=overwrite)
-    export_gram(store, target, overwrite=overwrite)
+    job = here_unless_asked(load_job(None, given))
+    with show_progress(not as_json) as listener, workplace(job, listener) as place, place.open() as executor:
+        export_gram(store, target, overwrite=overwrite, executor=executor)
     if as_json:
         say_json({"store": store, "target": target, "shape": list(gram_status.shape), "dtype": gram_status.dtype})
     else:

@@ -50,10 +50,12 @@ class Prediction(NamedTuple):
     ) -> tuple[list[list[str]], Matrix | None]:
         # Whoever predicts here must not wait for Dask.
         from gramline.pipeline.cli.workplaces import workplace
+        from gramline.pipeline.gram.strays import sweep_partial
         from gramline.pipeline.models.spread_prediction import predict_on_workers
 
         with workplace(load_job(None, self.given)) as place, place.open() as executor:
             place.why_unused = HERE
+            sweep_partial(self.path)
             return predict_on_workers(
                 model, structures, executor, self.path, block_rows=self.block_rows, question=question
             )

@@ -7,6 +7,9 @@ from pathlib import Path
 import click
 
 from gramline.pipeline.cli.terminal.output import json_option, say, say_json, say_next, short_path, size
+from gramline.pipeline.crossval.ranking_run import RANKING
+from gramline.pipeline.crossval.run_folder import RunFolder
+from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_new_file
 from gramline.pipeline.reporting.run_report import write_run_report
 
@@ -28,6 +31,9 @@ Example:
 def report(run: str, output: str | None, as_json: bool) -> None:
     if output is not None:
         require_new_file(output)
+    if RunFolder.existing(run).read_json("results.json").get("kind") == RANKING:
+        advice = "the same `gramline cv` shows its table again"
+        raise InputError(f"{run} is a run of rankers, which has no page", advice=advice)
     written = write_run_report(run, output)
     n_bytes = Path(written).stat().st_size
     if as_json:

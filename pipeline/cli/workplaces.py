@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -50,6 +50,14 @@ def workplace(job: JobFile, listener: Listener = silent) -> Iterator[Workplace]:
         yield place
         if isinstance(executor, DaskExecutor) and not executor.n_sent:
             say_notes([f"the scheduler at {job.cluster.scheduler} was reached but not used: {place.why_unused}"])
+
+
+def here_unless_asked(job: JobFile) -> JobFile:
+    """Of a command that is rarely worth a cluster of its own: it runs in this process unless somebody asks."""
+    cluster = job.cluster
+    if "inline" in job.given.of("cluster") or cluster.scheduler is not None or cluster.workers is not None:
+        return job
+    return replace(job, cluster=replace(cluster, inline=True))
 
 
 def say_unused(job: JobFile, why: str = HERE) -> None:

@@ -126,16 +126,26 @@ class Job:
             raise InputError(f"there is no metric {self.metric!r}; there are {', '.join(METRICS)}")
         if self.inner_folds is not None and self.inner_folds < 2:
             raise InputError(f"nested selection needs at least 2 inner folds, got {self.inner_folds}")
+        if len({issubclass(find_learner(variant.learner), RankingLearner) for variant in self.variants}) > 1:
+            raise InputError("rankers choose candidates and labelers label positions", advice="give each their own job")
+        if self.is_ranking and self.inner_folds is not None:
+            raise InputError("rankers have no nested selection", advice="leave the inner folds out")
         for variant in self.variants:
-            if issubclass(find_learner(variant.learner), RankingLearner):
-                raise InputError(
-                    f"{variant.learner} ranks groups of candidates, which have no folds of labeled structures"
-                )
-            if variant.kernel is not None and not self.kernels[variant.kernel].per_position:
-                raise InputError(
-                    f"the kernel {self.kernels[variant.kernel].name!r} compares whole structures, but labelers are "
-                    "trained on positions; use a labeling kernel"
-                )
+            if variant.kernel is None or self.kernels[variant.kernel].per_position != self.is_ranking:
+                continue
+            name = self.kernels[variant.kernel].name
+            if self.is_ranking:
+                problem, advice = f"the kernel {name!r} compares positions", "rankers need one of whole structures"
+                raise InputError(problem, advice=advice)
+            raise InputError(
+                f"the kernel {name!r} compares whole structures, but labelers are trained on positions; use a labeling "
+                "kernel"
+            )
+
+    @property
+    def is_ranking(self) -> bool:
+        """Whether its learners choose among candidates instead of labeling positions."""
+        return issubclass(find_learner(self.variants[0].learner), RankingLearner)
 
     @property
     def used_kernels(self) -> list[int]:

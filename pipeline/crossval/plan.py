@@ -14,7 +14,7 @@ from gramline.pipeline.crossval.job import Job, JobData, Problem, Variant, probl
 from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.run import job_folds
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.training_time import training_seconds
 from gramline.pipeline.errors import first_line
 from gramline.pipeline.gram.build import GramBuild, StoreChoices

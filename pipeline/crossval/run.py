@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from gramline.pipeline.crossval.baselines import baseline_scores
@@ -14,14 +15,17 @@ from gramline.pipeline.crossval.folds import Folds, joined
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
 from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings, Running, solve
+from gramline.pipeline.crossval.running import JobSettings, Running, Survival
+from gramline.pipeline.crossval.solve import solve
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested, summarize
+from gramline.pipeline.crossval.unit_files import StoredOutcomes, StoredRow
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
-from gramline.pipeline.errors import first_line
-from gramline.pipeline.events import JobStarted, Listener, Message, silent
+from gramline.pipeline.errors import RunError, first_line
+from gramline.pipeline.events import JobStarted, Listener, Message, one_at_a_time, silent
 from gramline.pipeline.executors.base import Executor, HasDashboard
 from gramline.pipeline.executors.dashboard import serves_dashboard
 from gramline.pipeline.gram.spec import counts_labels
+from gramline.pipeline.models.checkpoint import TrainingPaused
 
 PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
 
@@ -51,9 +55,13 @@ def run_job(
     *,
     executor: Callable[[], AbstractContextManager[Executor]],
     progress: Listener = silent,
+    survival: Survival | None = None,
 ) -> JobResult:
-    """Run it, or go on with it. `executor` is entered when the first task needs it."""
-    begin = time.perf_counter()
+    """Run it, or go on with it. `executor` is entered when the first task needs it.
+
+    TrainingPaused where its time, see `Survival`, has come before all problems are solved.
+    """
+    begin, progress, survival = time.perf_counter(), one_at_a_time(progress), survival or Survival()
     outer, inner = job_folds(job, data)
     folds = outer if inner is None else joined(outer, inner)
     check_folds(len(data.ids), data.labels, folds)
@@ -65,14 +73,19 @@ def run_job(
         done = folder.finished()
         todo = [problem for problem in problems if problem.digest not in done]
         progress(JobStarted(len(problems), len(problems) - len(todo)))
-        running = Running(job, data, folder, settings, folds, _once(stack, executor, progress), progress)
-        solve(running, todo)
+        running = Running(job, data, folder, settings, folds, _once(stack, executor, progress), progress, survival)
+        try:
+            solve(running, todo)
+        except TrainingPaused as pause:
+            n_solved = len(folder.finished() & {problem.digest for problem in problems})
+            raise TrainingPaused(f"{n_solved:,} of {len(problems):,} problems", str(folder.path)) from pause
         done_variants = [k for k in range(len(job.variants)) if k not in running.failed]
         if not done_variants:
             raise next(iter(running.failed.values()))
-        outcomes, settings_of = folder.outcomes(), job.settings()
+        folder.forget_states()
+        outcomes, settings_of = _all_there(folder, problems, running), job.settings()
         solved = [[p for p in problems if p.variant == k] for k in done_variants]
-        rows = [[outcomes[p.digest] for p in row] for row in solved]
+        rows = [StoredRow(outcomes, [p.digest for p in row]) for row in solved]
         done_settings = [settings_of[k] for k in done_variants]
         result = assembled(done_settings, outer, data.labels, [row[: len(outer)] for row in rows], dummy=job.dummy)
         nested = None
@@ -94,7 +107,7 @@ def run_job(
             "stores": _stores(running),
             "units": [_without_problems(unit) for unit in units],
             "digests": {str(k): [p.digest for p in row[: len(outer)]] for k, row in enumerate(solved)},
-            "notes": dict(Counter(note for row in rows for held in row for note in held.notes)),  # by problems
+            "notes": _notes(units, {p.digest for row in solved for p in row}),
             "problems": {"total": len(problems), "solved_before": len(problems) - len(todo)},
             "seconds": time.perf_counter() - begin,
         }
@@ -111,6 +124,30 @@ def _units(folder: RunFolder, problems: Sequence[Problem]) -> list[dict[str, Any
     ]
 
 
+def _all_there(folder: RunFolder, problems: Sequence[Problem], running: Running) -> StoredOutcomes:
+    """The outcomes; workers that write elsewhere look as if they had done their work."""
+    outcomes = folder.outcomes()
+    missing = [p for p in problems if p.variant not in running.failed and p.digest not in outcomes]
+    if missing:
+        raise RunError(
+            f"{len(missing):,} of {len(problems):,} problems were solved but are not in {folder.path}",
+            advice="do all workers see the same storage?",
+        )
+    return outcomes
+
+
+def _notes(units: Sequence[dict[str, Any]], problems: set[str]) -> dict[str, int]:
+    """What learners had to say, and of how many of these problems."""
+    said = (
+        note
+        for unit in units
+        for digest, notes in unit.get("notes", {}).items()
+        if digest in problems
+        for note in notes
+    )
+    return dict(Counter(said))
+
+
 def _without_problems(unit: dict[str, Any]) -> dict[str, Any]:
     """What a unit says of all its problems together."""
     return {key: value for key, value in unit.items() if key not in PER_PROBLEM}
@@ -120,21 +157,25 @@ def _once(
     stack: ExitStack, executor: Callable[[], AbstractContextManager[Executor]], progress: Listener
 ) -> Callable[[], Executor]:
     entered: list[Executor] = []
+    lock = Lock()
 
     def get() -> Executor:
-        if not entered:
-            entered.append(stack.enter_context(executor()))
-            if isinstance(entered[0], HasDashboard) and serves_dashboard(entered[0].dashboard_link):
-                progress(Message(f"Dask dashboard: {entered[0].dashboard_link}"))
-        return entered[0]
+        with lock:
+            if not entered:
+                entered.append(stack.enter_context(executor()))
+                if isinstance(entered[0], HasDashboard) and serves_dashboard(entered[0].dashboard_link):
+                    progress(Message(f"Dask dashboard: {entered[0].dashboard_link}"))
+            return entered[0]
 
     return get
 
 
 def _stores(running: Running) -> list[dict[str, Any]]:
-    """The stores of this session, then those of earlier ones whose kernels the job still has."""
+    """The stores of this session by their kernels, then those of earlier ones whose kernels the job still has."""
     job, known = running.job, {store["path"] for store in running.stores}
     used = [job.kernels[number] for number in job.used_kernels]
+    order = [kernel.to_dict() for kernel in used]
+    running.stores.sort(key=lambda store: order.index(store["kernel"]) if store["kernel"] in order else len(order))
     here = [store["kernel"] for store in running.stores]
     # A kernel that counts labels has a store for every fold; any other one that was built again is the new one.
     earlier = [kernel.to_dict() for kernel in used if counts_labels(kernel) or kernel.to_dict() not in here]

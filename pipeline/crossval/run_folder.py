@@ -1,6 +1,6 @@
 """A run folder: finished problems as small files, each written whole or not at all, and the results made of them.
 
-RUN/run.json   structures.parquet   units/*.parquet   tiles/*.parquet   cost.json   and at the end
+RUN/run.json   structures.parquet   units/*.parquet   tiles/*.parquet   states/*.checkpoint   cost.json   and at the end
     results.parquet (problem x metric)   predictions.parquet (problem x position)   results.json
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,20 +16,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gramline.pipeline.cost import Cost, measured
+from gramline.pipeline.crossval.folds import Held
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.training import HeldOut
+from gramline.pipeline.crossval.unit_files import StoredOutcomes, unit_details, unit_name, write_unit_file
 from gramline.pipeline.crossval.validate import METRICS, CrossValidation
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import write_then_rename
 from gramline.pipeline.locks import FileLock
 
-DETAILS = b"gramline.unit"
 COST = "cost.json"
+STATES = "states"
 FORMAT = 1  # of run.json, results.json and the files beside them
 
 
@@ -77,6 +81,7 @@ class RunFolder:
         if lock is None:
             raise InputError(f"{self.path} belongs to a job that is running; wait for it, or stop it")
         with lock:
+            self._sweep()
             self.write_json("run.json", {"gramline": "run", "format": FORMAT, **description})
             if data.corpus is not None:
                 data.corpus.save(self.corpus_path)
@@ -118,25 +123,8 @@ class RunFolder:
     # ---- finished problems
 
     def write_unit(self, outcomes: Mapping[str, HeldOut], details: Mapping[str, Any]) -> None:
-        """Outcomes by problem digest that one pass, or one task, gave."""
-        rows: dict[str, list[Any]] = {"problem": [], "predicted": [], "confidence": []}
-        for digest, held in outcomes.items():
-            rows["problem"].extend([digest] * len(held.predicted))
-            rows["predicted"].extend(held.predicted)
-            rows["confidence"].extend(held.confidence or [None] * len(held.predicted))
-        table = pa.table(
-            {
-                "problem": pa.array(rows["problem"], pa.string()).dictionary_encode(),
-                "predicted": pa.array(rows["predicted"], pa.list_(pa.string())),
-                "confidence": pa.array(rows["confidence"], pa.list_(pa.float64())),
-            }
-        )
-        content = dict(details) | {
-            "traces": {digest: dict(held.traces) for digest, held in outcomes.items()},
-            "notes": {digest: list(held.notes) for digest, held in outcomes.items() if held.notes},
-        }
-        table = table.replace_schema_metadata({DETAILS: json.dumps(content).encode()})
-        self.write_parquet(self.path / "units" / f"{uuid.uuid4().hex}.parquet", table)
+        """Outcomes by problem digest that one pass, or one task, gave; by whoever solved them."""
+        write_unit_file(self.path / "units", outcomes, details)
 
     def finished(self) -> set[str]:
         """Digests of all finished problems."""
@@ -144,28 +132,31 @@ class RunFolder:
 
     def unit_details(self) -> list[dict[str, Any]]:
         """What every unit says of itself, without its predictions."""
-        details = []
-        for path in sorted((self.path / "units").glob("*.parquet")):
-            metadata = pq.read_schema(path).metadata or {}
-            details.append(json.loads(metadata[DETAILS]))
-        return details
+        return unit_details(self.path / "units")
 
-    def outcomes(self) -> dict[str, HeldOut]:
+    def outcomes(self) -> StoredOutcomes:
         """Every finished problem by its digest."""
-        outcomes: dict[str, HeldOut] = {}
-        for path in sorted((self.path / "units").glob("*.parquet")):
-            table = pq.read_table(path)
-            details = json.loads((table.schema.metadata or {})[DETAILS])
-            traces, notes = details["traces"], details.get("notes", {})
-            predicted: dict[str, list[list[str]]] = {digest: [] for digest in traces}
-            confidence: dict[str, list[Any]] = {digest: [] for digest in traces}
-            for row in table.to_pylist():
-                predicted[row["problem"]].append(row["predicted"])
-                confidence[row["problem"]].append(row["confidence"])
-            for digest, trace in traces.items():
-                known = None if None in confidence[digest] else confidence[digest]
-                outcomes[digest] = HeldOut(predicted[digest], known, trace, notes.get(digest, []))
-        return outcomes
+        return StoredOutcomes(self.path / "units")
+
+    # ---- trainings that are not finished
+
+    def state_path(self, problems: Sequence[str]) -> Path:
+        """Where the training of these problems keeps its state: see `TrainingCheckpoint`."""
+        return self.path / STATES / unit_name(problems)
+
+    def states(self) -> list[Path]:
+        """Of all trainings that were interrupted."""
+        return sorted((self.path / STATES).glob("*.checkpoint"))
+
+    def forget_states(self) -> None:
+        """Once all problems are solved."""
+        shutil.rmtree(self.path / STATES, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what killed jobs left half-written; whoever still writes there belongs to one that is gone."""
+        for folder in (self.path, self.path / "units", self.path / "tiles", self.path / STATES):
+            for stray in folder.glob(".*.partial"):
+                stray.unlink(missing_ok=True)
 
     # ---- how tiles went
 
@@ -191,7 +182,8 @@ class RunFolder:
             for metric in METRICS
         ]
         self.write_parquet(self.path / "results.parquet", pa.Table.from_pylist(rows))
-        self.write_parquet(self.path / "predictions.parquet", predictions_table(result, data))
+        with write_then_rename(self.path / "predictions.parquet", synced=True) as partial:
+            write_predictions(result, data, partial)
         self.write_json("results.json", {"format": FORMAT, **summary})
 
     def results_before(self) -> dict[str, Any]:
@@ -216,24 +208,35 @@ class RunFolder:
             pq.write_table(table, partial, compression="zstd")
 
 
-def predictions_table(result: CrossValidation, data: JobData) -> pa.Table:
-    """One row per held-out position of every setting and fold."""
-    numbers: dict[str, list[Any]] = {name: [] for name in ("setting", "fold", "structure", "position")}
-    texts: dict[str, list[Any]] = {name: [] for name in ("gold", "predicted")}
-    confidence: list[float | None] = []
-    for setting, row in enumerate(result.outcomes):
-        for fold, held in enumerate(row):
-            for place, structure in enumerate(result.folds.held_out[fold].tolist()):
-                labels = held.predicted[place]
-                numbers["setting"].extend([setting] * len(labels))
-                numbers["fold"].extend([fold] * len(labels))
-                numbers["structure"].extend([structure] * len(labels))
-                numbers["position"].extend(range(len(labels)))
-                texts["gold"].extend(data.labels[structure])
-                texts["predicted"].extend(labels)
-                confidence.extend([None] * len(labels) if held.confidence is None else held.confidence[place])
+def write_predictions(result: CrossValidation, data: JobData, path: Path) -> None:
+    """One row per held-out position of every setting and fold, written fold by fold."""
+    labels = pa.dictionary(pa.int32(), pa.string())
+    names = ("setting", "fold", "structure", "position")
+    schema = pa.schema(
+        [(name, pa.int32()) for name in names] + [("gold", labels), ("predicted", labels), ("confidence", pa.float64())]
+    )
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for setting, row in enumerate(result.outcomes):
+            for fold, held in enumerate(row):
+                writer.write_table(_predictions(setting, fold, result.folds.held_out[fold], held, data).cast(schema))
+
+
+def _predictions(setting: int, fold: int, structures: Held, held: HeldOut, data: JobData) -> pa.Table:
+    lengths = np.array([len(labels) for labels in held.predicted], np.int64)
+    n_positions = int(lengths.sum())
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    numbers = {
+        "setting": np.full(n_positions, setting),
+        "fold": np.full(n_positions, fold),
+        "structure": np.repeat(structures, lengths),
+        "position": np.arange(n_positions) - np.repeat(starts, lengths),
+    }
+    gold = [label for structure in structures.tolist() for label in data.labels[structure]]
+    predicted = [label for labels in held.predicted for label in labels]
+    confidence = None if held.confidence is None else np.concatenate([np.array(row, float) for row in held.confidence])
     return pa.table(
         {name: pa.array(values, pa.int32()) for name, values in numbers.items()}
-        | {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
-        | {"confidence": pa.array(confidence, pa.float64())}
+        | {"gold": pa.array(gold, pa.string()).dictionary_encode()}
+        | {"predicted": pa.array(predicted, pa.string()).dictionary_encode()}
+        | {"confidence": pa.nulls(n_positions, pa.float64()) if confidence is None else pa.array(confidence)}
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gramline.kernels.packing import MISSING
 from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.chains.labeler import ChainLabeler
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
 from gramline.learners.kinds import HasProbabilities, RoundProgress, SharedPassLearner
 from gramline.learners.labels import encode_labels
 from gramline.learners.operators.comparison import computing
@@ -45,23 +46,31 @@ def fit_on_gram(
     folds: Folds,
     fold_of: Sequence[int],
     progress: RoundProgress | None = None,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> list[HeldOut]:
-    """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part."""
+    """Every learner on the training part of its fold (`fold_of`), and its predictions of the held-out part.
+
+    A `checkpoint` keeps the state of learners that share a pass, or of one alone; others train one after another.
+    """
     masked = {fold: hide(labels, folds.hidden(fold)) for fold in set(fold_of)}
     ready = [drop_unlabeled(learner, gram, labels) for learner in learners]
     # One problem alone need not predict all rows, whose values would all be computed.
     if not isinstance(ready[0], SharedPassLearner) or (len(ready) == 1 and computing(gram) is not None):
+        kept = checkpoint if len(ready) == 1 else NOWHERE
         return [
-            fit_one(one, gram, masked[fold], folds.held_out[fold]) for one, fold in zip(ready, fold_of, strict=True)
+            fit_one(one, gram, masked[fold], folds.held_out[fold], kept)
+            for one, fold in zip(ready, fold_of, strict=True)
         ]
-    everything = type(ready[0]).fit_many(ready, gram, [masked[fold] for fold in fold_of], progress=progress)
+    more = {"checkpoint": checkpoint} if checkpoint is not NOWHERE and all(one.resumes for one in ready) else {}
+    everything = type(ready[0]).fit_many(ready, gram, [masked[fold] for fold in fold_of], progress=progress, **more)
     held = [folds.held_out[fold] for fold in fold_of]
     return [_of_all_rows(learner, gram, rows, own) for learner, rows, own in zip(ready, everything, held, strict=True)]
 
 
-def fit_one(learner: Any, gram: GramOperator, masked: Labels, held: Held) -> HeldOut:
+def fit_one(learner: Any, gram: GramOperator, masked: Labels, held: Held, checkpoint: Checkpoint = NOWHERE) -> HeldOut:
     """One learner on one fold; only the columns of the held-out structures are predicted."""
-    learner.fit(gram, masked)
+    more = {"checkpoint": checkpoint} if checkpoint is not NOWHERE and learner.resumes else {}
+    learner.fit(gram, masked, **more)
     return _held_out(learner, columns_of(gram, held))
 
 

@@ -21,7 +21,7 @@ from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.crossval.folds import Folds, Held, k_fold
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.problem_task import stored
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.training import HeldOut, fit_on_corpus, fit_on_gram, square_of
 from gramline.pipeline.executors.base import FINAL, InlineExecutor
 from gramline.pipeline.gram.build import GramBuild, StoreChoices

@@ -87,8 +87,11 @@ class CrossValidation:
     settings: tuple[dict[str, Any], ...]
     folds: Folds
     results: tuple[FoldResult, ...]
-    predictions: tuple[tuple[list[list[str]], ...], ...]
-    outcomes: tuple[tuple[HeldOut, ...], ...] = ()  # the same with confidences and traces
+    outcomes: Sequence[Sequence[HeldOut]] = ()  # predictions with confidences and traces; a job reads them from disk
+
+    @property
+    def predictions(self) -> tuple[tuple[list[list[str]], ...], ...]:
+        return tuple(tuple(held.predicted for held in row) for row in self.outcomes)
 
     def table(self, metric: str = "accuracy") -> NDArray[np.float64]:
         """Values, shape (n_settings, n_folds)."""
@@ -198,13 +201,7 @@ def assembled(
         for setting, row in enumerate(outcomes)
         for fold, held in enumerate(row)
     )
-    return CrossValidation(
-        tuple(dict(setting) for setting in settings),
-        folds,
-        results,
-        tuple(tuple(held.predicted for held in row) for row in outcomes),
-        tuple(tuple(row) for row in outcomes),
-    )
+    return CrossValidation(tuple(dict(setting) for setting in settings), folds, results, tuple(outcomes))
 
 
 def _folds(folds: int | Folds | Sequence[Sequence[int]], n_structures: int, seed: int | None) -> Folds:
@@ -251,7 +248,7 @@ def _check_source(learner: Learner, gram: GramOperator | Corpus) -> None:
     if not isinstance(learner, Learner):
         raise InputError(f"expected a learner such as LabelingPerceptron(), got {learner!r}")
     if isinstance(learner, RankingLearner):
-        raise InputError(f"{learner.name} ranks groups of candidates, which have no folds of labeled structures")
+        raise InputError(f"{learner.name} chooses candidates and labels nothing; cross-validate it with `gramline cv`")
     if isinstance(gram, Corpus) != learner.reads_corpus:
         needs = "a corpus: it reads features" if learner.reads_corpus else "a Gram matrix"
         raise InputError(f"{learner.name} learns from {needs}, but was given a {type(gram).__name__}")

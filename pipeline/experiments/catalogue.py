@@ -38,14 +38,14 @@ EXPERIMENTS = {
             "gramline.pipeline.experiments.gpsl:gpsl",
         ),
         Experiment(
-            "gpsl-scale",
-            "Gaussian-process labeler on the four CRF++ sets, its scale chosen on the training sentences of each fold",
-            "gramline.pipeline.experiments.gpsl_choice:gpsl_scale",
-        ),
-        Experiment(
             "gpsl-bound",
             "Gaussian-process labeler on the four CRF++ sets, its bound chosen on the training sentences of each fold",
             "gramline.pipeline.experiments.gpsl_choice:gpsl_bound",
+        ),
+        Experiment(
+            "margins",
+            "Support vector machines and random fields on the four CRF++ sets, every constant chosen on training data",
+            "gramline.pipeline.experiments.margins:margins",
         ),
         Experiment(
             "zscore-artificial",

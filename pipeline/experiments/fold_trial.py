@@ -17,6 +17,7 @@ from gramline.kernels.packing import Packed
 from gramline.learners.estimator import Learner
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.crossval.crf import CONSTANTS, DECODINGS, crfs
 from gramline.pipeline.crossval.folds import Folds, FoldSpec, Labels, joined
 from gramline.pipeline.crossval.summary import NestedSelection, select_nested
 from gramline.pipeline.crossval.training import HeldOut
@@ -31,7 +32,7 @@ class Method:
     """Outcomes of every setting (by its words) on the folds of a trial; only the outer ones when nothing is chosen."""
 
     settings: tuple[str, ...]
-    outcomes: tuple[tuple[HeldOut, ...], ...]  # [setting][fold]
+    outcomes: Sequence[Sequence[HeldOut]]  # [setting][fold]
     seconds: float  # of one training, with its share of the Gram matrix
 
     @classmethod
@@ -89,11 +90,13 @@ class Trial:
         """A learner on every Gram matrix; their names are its settings."""
         return Method.union([self.on_gram(gram, learner, name=name) for name, gram in grams.items()])
 
-    def on_corpus(self, corpus: Corpus, learner: Learner) -> Method:
-        """A learner on features, as it is."""
+    def on_corpus(self, corpus: Corpus, learner: Learner, settings: Settings | None = None, name: str = "") -> Method:
+        """A learner on features: as it is, on the outer folds alone, or with every setting on all folds."""
         begin = perf_counter()
-        validation = cross_validate(learner, corpus, self.labels, self.outer)
-        return Method(("",), validation.outcomes, (perf_counter() - begin) / len(self.outer))
+        folds = self.outer if settings is None else self.folds
+        validation = cross_validate(learner, corpus, self.labels, folds, settings)
+        names = tuple(" ".join([name, *_words(setting)]).strip() for setting in settings or ({},))
+        return Method(names, validation.outcomes, (perf_counter() - begin) / (len(folds) * len(names)))
 
     def by_fold(self, fit: Callable[[Folds, int], HeldOut], nested: bool = True) -> Method:
         """Anything that trains on a fold and predicts what it holds out."""
@@ -110,6 +113,23 @@ class Trial:
             return HeldOut(predict(train, corpus.select(folds.held_out[fold]).packed(like=train)))
 
         return self.by_fold(fit, nested=False)
+
+    def crfs(self, corpus: Corpus, constants: Sequence[float] = CONSTANTS) -> dict[str, Method]:
+        """python-crfsuite by decoding, with every constant; both decodings share a training."""
+        begin = perf_counter()
+        outcomes: dict[str, list[list[HeldOut]]] = {decoding: [[] for _ in constants] for decoding in DECODINGS}
+        for fold in range(len(self.folds)):
+            train = corpus.select(self.folds.training(fold)).packed()
+            test = corpus.select(self.folds.held_out[fold]).packed(like=train)
+            for number, found in enumerate(crfs(train, test, constants)):
+                for decoding, labels in found.by_decoding.items():
+                    outcomes[decoding][number].append(HeldOut(labels))
+        seconds = (perf_counter() - begin) / (len(self.folds) * len(constants))
+        settings = tuple(f"c2 {c2:g}" for c2 in constants)
+        return {
+            decoding: Method(settings, tuple(tuple(row) for row in rows), seconds)
+            for decoding, rows in outcomes.items()
+        }
 
     def chosen(self, method: Method) -> NestedSelection:
         """On every outer fold the setting that its inner folds prefer; the only one when there is one."""

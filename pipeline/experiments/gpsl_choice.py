@@ -1,11 +1,11 @@
-"""The Gaussian-process labeler on the four CRF++ sets with a scale, or a bound, that every fold chooses for itself.
+"""The Gaussian-process labeler on the four CRF++ sets with a bound that every fold chooses for itself.
 
 Each published fold chooses by folds of its own training sentences; its test sentences take no part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
@@ -22,101 +22,57 @@ from gramline.pipeline.experiments.gpsl import (
     PUBLISHED_FOLDS,
     per_cent,
     predict_fold,
-    scaled,
 )
 from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
 from gramline.pipeline.experiments.side_by_side import NOTE, side_by_side
 
-SCALES = (0.3, 1.0, 3.0, 10.0)  # to choose from
-SCALE_FOLDS, BOUND_FOLDS = 3, 5  # of the training sentences, to choose by
-
-
-def gpsl_scale(run: Run) -> Sequence[ResultTable]:
-    """One table: loss of GPSL1, 2 and 4 with a scale that every fold chose for itself, by GPSL1."""
-    note = (
-        f"expected normaliser; of the scales {', '.join(f'{scale:g}' for scale in SCALES)} the one with which GPSL1 "
-        f"gets the fewest tokens wrong over {SCALE_FOLDS} folds of the training sentences, the smallest of equals"
-    )
-    labelers = {f"{scale:g}": scaled(MODELS[0], scale) for scale in SCALES}
-    return _choice_table(run, Choice("scale", labelers, SCALE_FOLDS, MODELS, " ".join), note)
+BOUNDS = {"jensen": EXTRA_LABELERS[MODELS[0] + JENSEN], "expected": LABELERS[MODELS[0]]}  # to choose from
+N_FOLDS = 5  # of the training sentences, to choose by
 
 
 def gpsl_bound(run: Run) -> Sequence[ResultTable]:
     """One table: loss of GPSL1 with a bound that every fold chose for itself."""
+    papers, left_out = present_sets(run)
     note = (
         "GPSL1; of Jensen's bound and the expected normaliser, each as in `gpsl`, the one that gets fewer tokens "
-        f"wrong over {BOUND_FOLDS} folds of the training sentences, Jensen's of equals"
+        f"wrong over {N_FOLDS} folds of the training sentences, Jensen's of equals"
     )
-    labelers = {"jensen": EXTRA_LABELERS[MODELS[0] + JENSEN], "expected": LABELERS[MODELS[0]]}
-
-    def words(chosen: Sequence[str]) -> str:
-        return ", ".join(f"{name} {chosen.count(name)}" for name in labelers if name in chosen)
-
-    return _choice_table(run, Choice("bound", labelers, BOUND_FOLDS, MODELS[:1], words), note)
-
-
-class Choice(NamedTuple):
-    """One of several labelers that every published fold chooses by folds of its own training sentences."""
-
-    what: str
-    labelers: Mapping[str, GaussianProcessLabeler]
-    n_folds: int
-    models: Sequence[str]  # that are trained as the chosen labeler is, a row of the table each
-    words: Callable[[Sequence[str]], str]  # for the choices of all folds
-
-    def of_fold(self) -> FoldChoice:
-        return FoldChoice(self.labelers, self.n_folds, self.models)
-
-
-class FoldChoice(NamedTuple):
-    """What a fold needs of a choice."""
-
-    labelers: Mapping[str, GaussianProcessLabeler]
-    n_folds: int
-    models: Sequence[str]
-
-
-def _choice_table(run: Run, choice: Choice, note: str) -> Sequence[ResultTable]:
-    papers, left_out = present_sets(run)
-    rows: list[Row] = []
-    for paper in papers:
-        rows += _choice_rows(run, choice, paper)
-    more = ("model",) if len(choice.models) > 1 else ()
-    scores = ("folds", "loss", "dev.", "CRF", "best peer", f"{choice.what}s chosen", "seconds of choosing")
-    title = f"Hamming loss in per cent, {choice.what} chosen on the training sentences"
-    return [ResultTable(title, ("set", *more, *scores), tuple(rows), (note, PEER_NOTE, NOTE, *left_out))]
+    return [
+        ResultTable(
+            "Hamming loss in per cent, bound chosen on the training sentences",
+            ("set", "folds", "loss", "dev.", "CRF", "best peer", "bounds chosen", "seconds of choosing"),
+            tuple(_row(run, paper) for paper in papers),
+            (note, PEER_NOTE, NOTE, *left_out),
+        )
+    ]
 
 
 class Chosen(NamedTuple):
-    """What one fold chose, and its loss with every model."""
+    """What one fold chose, and its loss."""
 
     name: str
     seconds: float
-    losses: list[float]
+    loss: float
 
 
-def _choice_rows(run: Run, choice: Choice, paper: Paper) -> Iterator[Row]:
+def _row(run: Run, paper: Paper) -> Row:
     data = paper.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
-    tasks = [(choice.of_fold(), data, fold) for fold in data.folds]
     folds: list[Chosen] = []
-    for fold in side_by_side(_choose, tasks, inline=run.quick):
+    for fold in side_by_side(_choose, [(data, fold) for fold in data.folds], inline=run.quick):
         folds.append(fold)
-        run.say(f"{paper.title}: fold {len(folds)} of {len(tasks)}")
-    for place, model in enumerate(choice.models):
-        losses = [fold.losses[place] for fold in folds]
-        names = (paper.title, model) if len(choice.models) > 1 else (paper.title,)
-        scores = (len(losses), *per_cent(losses), paper.crf, paper.best)
-        seconds = float(np.mean([fold.seconds for fold in folds]))
-        yield *names, *scores, choice.words([fold.name for fold in folds]), seconds
+        run.say(f"{paper.title}: fold {len(folds)} of {len(data.folds)}")
+    names = [fold.name for fold in folds]
+    words = ", ".join(f"{name} {names.count(name)}" for name in BOUNDS if name in names)
+    scores = (len(folds), *per_cent([fold.loss for fold in folds]), paper.crf, paper.best)
+    return paper.title, *scores, words, float(np.mean([fold.seconds for fold in folds]))
 
 
-def _choose(task: tuple[FoldChoice, TokenSet, Fold]) -> Chosen:
-    choice, data, fold = task
+def _choose(task: tuple[TokenSet, Fold]) -> Chosen:
+    data, fold = task
     begin = perf_counter()
-    name = fewest_wrong(choice.labelers, data, fold, choice.n_folds)
+    name = fewest_wrong(BOUNDS, data, fold, N_FOLDS)
     seconds = perf_counter() - begin
-    trained = [choice.labelers[name].fresh().set_params(offsets=model) for model in choice.models]
-    return Chosen(name, seconds, [data.loss(predict_fold(model, data, fold), fold.test) for model in trained])
+    return Chosen(name, seconds, data.loss(predict_fold(BOUNDS[name], data, fold), fold.test))
 
 
 def fewest_wrong(labelers: Mapping[str, GaussianProcessLabeler], data: TokenSet, fold: Fold, n_folds: int) -> str:

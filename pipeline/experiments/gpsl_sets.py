@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gramline.kernels.observations.base import inverse_norms
+from gramline.kernels.packing import Packed
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.learners.arrays import Indices
 from gramline.learners.operators.dense import DenseGram
@@ -55,14 +57,28 @@ class TokenSet:
         product: NDArray[np.float64] = (features @ features.T).toarray()
         return product
 
-    def grams(self, fold: Fold) -> tuple[DenseGram, DenseGram]:
-        """(training Gram, Gram between training and held-out tokens)."""
+    def grams(self, fold: Fold, *, is_cosine: bool = False) -> tuple[DenseGram, DenseGram]:
+        """(training Gram, Gram between training and held-out tokens); `is_cosine`: with 1 on the diagonal."""
         lengths = self.corpus.lengths
         starts = offsets_from_lengths(lengths)
         train, test = (indices_of_ranges(starts[part], lengths[part]) for part in (fold.train, fold.test))
-        own, diagonal = lengths[fold.train], np.diagonal(self.gram)[test]
-        cross = DenseGram(self.gram[np.ix_(train, test)], own, lengths[fold.test], col_diagonal=diagonal)
-        return DenseGram(self.gram[np.ix_(train, train)], own), cross
+        square, across, diagonal = (
+            self.gram[np.ix_(train, train)],
+            self.gram[np.ix_(train, test)],
+            np.diagonal(self.gram),
+        )
+        if is_cosine:
+            inverse = inverse_norms(diagonal)  # 0 for a token without features
+            square *= inverse[train, None] * inverse[train]
+            across *= inverse[train, None] * inverse[test]
+            diagonal = (diagonal > 0).astype(np.float64)
+        own = lengths[fold.train]
+        return DenseGram(square, own), DenseGram(across, own, lengths[fold.test], col_diagonal=diagonal[test])
+
+    def packed(self, fold: Fold) -> tuple[Packed, Packed]:
+        """Training and held-out sentences with their features."""
+        train = self.corpus.select(fold.train).packed()
+        return train, self.corpus.select(fold.test).packed(like=train)
 
     def labels_of(self, sentences: Indices) -> list[list[str | None]]:
         return [self.corpus.labels[k] for k in sentences.tolist()]

@@ -16,15 +16,18 @@ from gramline.kernels.observations.features import Polynomial
 from gramline.kernels.priors import TabulatedPrior
 from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
 from gramline.kernels.sequences.labeling import SequenceLabeling
+from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
+from gramline.learners.margins.structured import StructuredSVM
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.random_fields.kernel_crf import KernelCRF
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.readers.conll import read_conll
-from gramline.pipeline.crossval.crf import crf_marginals, crf_predictions, has_crf, missing_crf
+from gramline.pipeline.crossval.crf import CHOSEN_NOTE, CONSTANTS, DECODINGS, crf_marginals, has_crf, missing_crf
 from gramline.pipeline.crossval.folds import Folds, FoldSpec, k_fold
 from gramline.pipeline.crossval.training import HeldOut, fit_on_gram
 from gramline.pipeline.crossval.validate import grid
@@ -40,6 +43,7 @@ ROUNDS = 10
 PRIOR_FOLDS = 3  # the CRF never labels a sentence that it was trained on
 PRIOR_SMOOTHING = 0.01  # share of the even distribution, so that no label is ruled out
 METRIC = "hamming_loss"
+STEPS = (1.0, 3.0, 10.0, 30.0)  # C times the usual k(x, x)
 CRF = "CRF (python-crfsuite)"
 BEST = "best of all above by inner folds"
 
@@ -74,6 +78,10 @@ class Spanish:
         return lambda: DenseGram(
             scale * between_positions(corpus), corpus.lengths, label_names=corpus.packed().vocabulary.labels
         )
+
+    def usual_size(self, window: int) -> float:
+        """The usual number of features of a position, its k(x, x)."""
+        return float(np.median(np.diff(self.windows[window].packed().features.indptr)))
 
     def with_marginals(self, folds: Folds, fold: int) -> HeldOut:
         """The labeling perceptron of one fold with the marginals of a CRF as P(y|x)."""
@@ -144,7 +152,8 @@ def _further_tables(spanish: Spanish) -> list[ResultTable]:
     methods[BEST] = Method.union(deciding)
     for window, name in ((1, CRF), (2, f"{CRF}, window 5")) if has_crf() else ():
         run.say(f"{len(trial.outer)} folds: {name}")
-        methods[name] = trial.predicted(spanish.windows[window], crf_predictions)
+        found = trial.crfs(spanish.windows[window], CONSTANTS[2:4] if run.quick else CONSTANTS)
+        methods |= {f"{name}, {decoding}": found[decoding] for decoding in DECODINGS}
     rows: list[Row] = []
     for name, method in methods.items():
         selection = trial.chosen(method)
@@ -162,7 +171,9 @@ def _further_tables(spanish: Spanish) -> list[ResultTable]:
             "so many neighbours on either side; scale: of the kernel beside transitions, which count 1",
             "window 3 unless said otherwise; the Gaussian process is of low rank and takes no part in the choice of "
             "the best, for want of time; CRF++ is not on the package index, so python-crfsuite stands for CRFs",
-            *missing_crf(),
+            "features: a linear kernel on explicit features; C of the structured SVM, and the penalty 1 / (2 C) of the "
+            f"kernel CRF, for C of {', '.join(f'{step:g}' for step in STEPS)} over the usual k(x, x)",
+            *((f"{CHOSEN_NOTE} as the other settings are",) if has_crf() else missing_crf()),
         ),
     )
     return [table, *([_against_crf(trial, methods)] if has_crf() else [])]
@@ -178,6 +189,7 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         tolerance=1e-4, preconditioner="none", unlabeled="drop", ridge=1e-2, transition_ridge=None
     )
     chains = HiddenMarkovPerceptron(ROUNDS, average=True, dual=True, unlabeled="drop", scale=1.0)
+    field, steps = KernelCRF(decoding="marginals"), STEPS[1:3] if quick else STEPS
     process = GaussianProcessLabeler(
         bound="expected",
         offsets="GPSL2",
@@ -187,6 +199,21 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         variance="none",
         scale=1.0,
     )
+
+    def on_features(learner: Learner, parameters: Callable[[float], dict[str, float]]) -> Method:
+        """A learner on the features of windows 3 and 5, with C of the steps over the usual k(x, x)."""
+        return Method.union(
+            [
+                trial.on_corpus(
+                    corpus,
+                    learner,
+                    [parameters(float(f"{step / spanish.usual_size(window):.2g}")) for step in steps],
+                    f"window {2 * window + 1}",
+                )
+                for window, corpus in spanish.windows.items()
+                if window
+            ]
+        )
 
     methods: dict[str, Callable[[], Method]] = {
         "sequence kernel, averaged": lambda: trial.on_gram(spanish.sequence_gram(0, 1.0, normalized=False), averaged),
@@ -202,6 +229,13 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         "dual HM perceptron, Polynomial(2)": lambda: trial.on_grams(
             {f"scale {scale:g}": spanish.position_gram(scale) for scale in scales}, chains
         ),
+        "structured SVM, features": lambda: on_features(StructuredSVM(dual=False), lambda C: {"C": C}),
+        "kernel CRF, features": lambda: on_features(field.fresh().set_params(dual=False), _penalty),
+        "kernel CRF, Polynomial(2)": lambda: trial.on_gram(
+            spanish.position_gram(1.0),
+            field.fresh().set_params(tolerance=1e-3),
+            [_penalty(step) for step in steps[-2:]],
+        ),
         "Gaussian process, Polynomial(2)": lambda: trial.on_gram(
             spanish.position_gram(1.0), process, [{"scale": 10.0}], nested=False
         ),
@@ -209,6 +243,11 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
     if has_crf():
         methods["CRF marginals as prior"] = lambda: trial.by_fold(spanish.with_marginals)
     return methods
+
+
+def _penalty(C: float) -> dict[str, float]:
+    """Of a CRF whose loss weighs C."""
+    return {"penalty": float(f"{0.5 / C:.2g}")}
 
 
 def _against_crf(trial: Trial, methods: Mapping[str, Method]) -> ResultTable:

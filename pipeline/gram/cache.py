@@ -32,6 +32,7 @@ from gramline.pipeline.gram.reuse import CACHED_STORE, link_leading_tiles, share
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import GramStatus, StoredGram
+from gramline.pipeline.gram.strays import STRAY_SECONDS
 from gramline.pipeline.gram.verify import VerifyReport, verify_gram
 from gramline.pipeline.locks import FileLock
 
@@ -214,6 +215,8 @@ class GramCache:
         beyond `keep_bytes` together. A store in use stays.
         """
         now = time.time()
+        if not dry_run:
+            self._sweep()
         entries = sorted(self.entries(), key=lambda entry: entry.last_used)
         sizes = {entry.name: entry.bytes for entry in entries}
         held = sum(sizes.values())
@@ -234,6 +237,13 @@ class GramCache:
             held -= sizes[entry.name]
             removed.append((entry.name, sizes[entry.name]))
         return Freed(tuple(removed), tuple(in_use))
+
+    def _sweep(self) -> None:
+        """Go on with deletions that somebody began and was killed in."""
+        for stray in self.folder.glob(".*.partial") if self.folder.is_dir() else ():
+            with suppress(FileNotFoundError):
+                if time.time() - stray.stat().st_mtime > STRAY_SECONDS:
+                    shutil.rmtree(stray, ignore_errors=True)
 
 
 class LeadingGram(StoredGram):

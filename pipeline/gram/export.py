@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX, open_memmap
-from numpy.typing import NDArray
 
 from gramline.pipeline.errors import StoreError, StoreTakenError
+from gramline.pipeline.executors.base import Executor, StartsTasks
+from gramline.pipeline.executors.choice import choose_executor
 from gramline.pipeline.files import write_then_rename
+from gramline.pipeline.gram.export_task import export_on_workers, regular_bands, write_chunks
 from gramline.pipeline.gram.store import absolute
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.storage.groups import NewArray, group_exists, require_export_or_nothing
-from gramline.pipeline.storage.places import EXPORTED, is_local, storage_errors
+from gramline.pipeline.storage.places import EXPORTED, is_in_memory, is_local, storage_errors
 from gramline.pipeline.storage.writer import GroupWriter
 
 
-def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def export_gram(
+    path: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    client: Any = None,
+    executor: Executor | None = None,
+) -> None:
     """Write the Gram matrix at `path` to `target`, a .npy file or a .zarr array; it appears whole or not at all.
 
     Parameters
@@ -28,6 +36,7 @@ def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *,
     path : of a store that is complete
     target : the file or array of shape (n_rows, n_columns), mirrored and without padding, in the dtype of the store
     overwrite : replace an earlier export: a .zarr array that bears its mark, or any .npy file, which cannot bear one
+    client, executor : the workers of a Dask client, or an executor, which see store and target; this process by default
 
     >>> import tempfile
     >>> import numpy as np
@@ -41,11 +50,13 @@ def export_gram(path: str | os.PathLike[str], target: str | os.PathLike[str], *,
            [1., 1.]])
     """
     gram, url = StoredGram.open(path), absolute(target)
+    runner = choose_executor(client, executor)
     check_target(gram.path, url, overwrite=overwrite)
+    workers = None if is_in_memory(url) or is_in_memory(gram.path) or not isinstance(runner, StartsTasks) else runner
     if url.endswith(".npy"):
-        _to_npy(gram, Path(url))
+        _to_npy(gram, Path(url), workers)
     else:
-        _to_zarr(gram, url, overwrite=overwrite)
+        _to_zarr(gram, url, workers, overwrite=overwrite)
 
 
 def check_target(path: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -80,7 +91,7 @@ def _require_npy_or_nothing(path: Path) -> bool:
     return True
 
 
-def _to_npy(gram: StoredGram, target: Path) -> None:
+def _to_npy(gram: StoredGram, target: Path, workers: Any) -> None:
     with storage_errors(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
         with write_then_rename(target) as partial:
@@ -88,25 +99,23 @@ def _to_npy(gram: StoredGram, target: Path) -> None:
             with partial.open("r+b") as file:
                 # Writing to a map of a file that the disk has no room for kills the process; asking first is an error.
                 os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+            if workers is not None:
+                matrix.flush()
+                export_on_workers(gram, str(partial.absolute()), workers, first_byte=matrix.offset)
+                return
             for rows, cols, tile in gram.blocks():
                 matrix[rows, cols] = tile
             matrix.flush()
 
 
-def _chunks(gram: StoredGram) -> Iterator[tuple[tuple[int, int], NDArray[Any]]]:
-    """The full matrix in chunks of a regular grid; blocks without their padding form none."""
-    height, width = gram.layout.rows.block_rows, gram.layout.cols.block_rows
-    for i, first_row in enumerate(range(0, gram.shape[0], height)):
-        rows = np.arange(first_row, min(first_row + height, gram.shape[0]))
-        for j, first_col in enumerate(range(0, gram.shape[1], width)):
-            yield (i, j), gram.select(rows, np.arange(first_col, min(first_col + width, gram.shape[1])))
-
-
-def _to_zarr(gram: StoredGram, url: str, *, overwrite: bool) -> None:
+def _to_zarr(gram: StoredGram, url: str, workers: Any, *, overwrite: bool) -> None:
     with storage_errors(url), GroupWriter(url) as writer:
         chunks = (gram.layout.rows.block_rows, gram.layout.cols.block_rows)
         target = writer.create_array(NewArray(gram.shape, chunks, gram.dtype, np.nan, "lz4"), EXPORTED)
-        for place, piece in _chunks(gram):
-            target.set_block_selection(place, piece)
+        if workers is not None:
+            export_on_workers(gram, writer.array_url, workers)
+        else:
+            for band in range(len(list(regular_bands(gram)))):
+                write_chunks(gram, target, band)
         if not writer.commit(overwrite=overwrite):
             raise StoreTakenError(url)

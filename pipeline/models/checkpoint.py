@@ -13,7 +13,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
@@ -24,7 +24,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.errors import InputError, RunError, StoreDamagedError, StoreError
-from gramline.pipeline.events import Listener, Message, silent
+from gramline.pipeline.events import CheckpointWritten, Listener, Message, silent
 from gramline.pipeline.files import path_text
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.stored import StoredGram
@@ -42,6 +42,7 @@ WORTH_SECONDS = 10.0  # of training that nobody wants to repeat
 HOLD_SECONDS = 1.0  # between two copies in memory, for a stop between two checkpoints
 # Copies and files may take these parts of the time, less than 2 % together.
 HOLD_SHARE, SAVE_SHARE = 1 / 200, 1 / 80
+LEFT = "no model was written, but {after} is kept; the same command goes on from there"
 STOPS = (KeyboardInterrupt, RunError, OSError, MemoryError)  # after which the same command may go on
 
 
@@ -61,20 +62,46 @@ def identity_of(
     learner: Learner, gram: GramOperator, labels: Any, kernel: Kernel | None = None, corpus: Corpus | None = None
 ) -> dict[str, Any]:
     """What decides every bit of a training; `kernel` and `corpus` are those of a matrix that is in no store."""
+    text = json.dumps(labels, default=lambda array: array.tolist())
+    return {
+        "version": version("gramline"),
+        "learner": {"name": learner.name} | learner.plain_params(),
+        "matrix": _matrix_identity(gram, kernel, corpus),
+        "labels": hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
+    }
+
+
+def identity_of_problems(learner: str, gram: StoredGram, problems: Sequence[str]) -> dict[str, Any]:
+    """What decides every bit of problems that are trained together: their digests know settings, folds and labels."""
+    matrix = _matrix_identity(gram, None, None)
+    return {"version": version("gramline"), "learner": {"name": learner}, "matrix": matrix, "problems": [*problems]}
+
+
+def _matrix_identity(gram: GramOperator, kernel: Kernel | None, corpus: Corpus | None) -> dict[str, Any]:
     if isinstance(gram, StoredGram):
         spec, kind = gram.store.spec, f"keeps {gram.store.keep}"
     elif kernel is not None and corpus is not None:
         spec, kind = GramSpec.of(kernel, corpus.packed(), None, "float64"), type(gram).__name__
     else:
         raise InputError("a checkpoint needs a stored Gram matrix, or the kernel and the corpus of another one")
-    matrix = {"numbers": spec.fingerprint(), "blocks": digest(gram.layout.rows.block_starts), "kind": kind}
-    text = json.dumps(labels, default=lambda array: array.tolist())
-    return {
-        "version": version("gramline"),
-        "learner": {"name": learner.name} | learner.plain_params(),
-        "matrix": matrix,
-        "labels": hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
-    }
+    return {"numbers": spec.fingerprint(), "blocks": digest(gram.layout.rows.block_starts), "kind": kind}
+
+
+def problems_in(path: str) -> list[str]:
+    """The problems whose training the checkpoint at `path` holds; StoreDamagedError where it is none."""
+    found: list[str] = []
+
+    def look(about: Mapping[str, Any]) -> None:
+        identity = about.get("identity")
+        problems = identity.get("problems") if isinstance(identity, dict) else None
+        if not isinstance(problems, list):
+            raise StoreDamagedError("it names no problems", path)
+        found.extend(map(str, problems))
+        raise _Unsuitable  # the arrays are not wanted
+
+    with suppress(_Unsuitable):
+        read_array_file(path, look)
+    return found
 
 
 class TrainingCheckpoint:
@@ -82,7 +109,7 @@ class TrainingCheckpoint:
 
     It writes every so many seconds (0: whenever it can), at most 2 % of the time, and not at all in a training shorter
     than that. After `stop_after` seconds it ends the training, with TrainingPaused, at the next point it can go on
-    from. A checkpoint that is not used is told to `warn`.
+    from. A checkpoint that is not used is told to `warn`; `left` is what Ctrl-C says.
 
     >>> from gramline.kernels import SequenceLabeling
     >>> from gramline.pipeline import Corpus, KernelLabeler
@@ -99,10 +126,11 @@ class TrainingCheckpoint:
         every: float = EVERY,
         stop_after: float | None = None,
         warn: Callable[[str], None] = lambda text: warnings.warn(text, stacklevel=4),
+        left: str = LEFT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = f"{path_text(model_path).rstrip('/')}.checkpoint"
-        self._every, self._warn, self._clock = every, warn, clock
+        self._every, self._warn, self._clock, self._left = every, warn, clock, left
         self._is_kept = not is_in_memory(self.path)  # what is in memory survives nothing
         self._stop_at = None if stop_after is None else clock() + stop_after
         self._identity: dict[str, Any] = {}
@@ -161,6 +189,11 @@ class TrainingCheckpoint:
         if is_late:
             raise TrainingPaused(after, self.path)
 
+    def hold(self, after: str, state: Callable[[], State]) -> None:
+        """Take the state now, for the stop that is about to come."""
+        if self._is_kept and self._clock() - self._begun >= min(self._every, WORTH_SECONDS):
+            self._held = after, state()
+
     def _pause(self, wanted: float, affordable: float) -> float:
         return max(wanted, affordable) if self._every else 0.0
 
@@ -185,7 +218,7 @@ class TrainingCheckpoint:
         except STOPS as error:
             self._write()
             if self.after is not None and isinstance(error, KeyboardInterrupt):
-                error.args = (f"no model was written, but {self.after} is kept; the same command goes on from there",)
+                error.args = (self._left.format(after=self.after),)
             raise
         if self._is_there:
             with suppress(StoreError):  # the model is written; the next one at this path removes it
@@ -201,6 +234,7 @@ class TrainingCheckpoint:
         try:
             write_array_file(self.path, about, state)
             self.after, self._held, self._is_there = after, None, True
+            self._tell(CheckpointWritten(self.path, after))
         except (StoreError, RunError) as refusal:
             if not self._has_warned:
                 self._warn(f"no checkpoint was written: {refusal}")
@@ -220,8 +254,10 @@ class TrainingCheckpoint:
             raise _Unsuitable(changes)
         if theirs.get("matrix") != ours["matrix"]:
             raise _Unsuitable("another Gram matrix: another corpus or kernel, or other blocks")
-        if theirs != ours:
+        if theirs.get("labels") != ours.get("labels"):
             raise _Unsuitable("other labels")
+        if theirs != ours:
+            raise _Unsuitable("other settings or folds")
 
 
 def _changes(theirs: Any, ours: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gramline.kernels.base import Kernel
 from gramline.kernels.catalogue import from_dict
 from gramline.kernels.packing import Packed
+from gramline.learners.candidates.ranker import CandidateRanker
 from gramline.learners.catalogue import learner_from_state
 from gramline.learners.errors import LearnerError
 from gramline.learners.estimator import Learner
@@ -73,6 +74,13 @@ def check_hypotheses(learner: RankingPerceptron) -> None:
     check_codes("updates", updates.ravel(), updates.size, 0, len(weights))
     if weights.ndim != 1 or learner.average_weights_.shape != weights.shape:
         raise LearnerError(f"weights of shape {weights.shape} have means of shape {learner.average_weights_.shape}")
+
+
+def check_log_probability(learner: CandidateRanker) -> None:
+    """The weight of log probabilities is a number of at least 0."""
+    weight = learner.log_probability_
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < np.inf:
+        raise LearnerError(f"the weight of log probabilities is {weight!r}, no number of at least 0")
 
 
 def check_forest_arrays(arrays: Mapping[str, NDArray[Any]], n_productions: int) -> None:

@@ -75,6 +75,8 @@ def predict_on_workers(
                 if outcome.error is not None:
                     raise outcome.error
                 notes |= dict.fromkeys(outcome.result or ())
+                # Not by the worker: one that dies before it can say that it is done has its block labeled again.
+                letters.remove(_block(outcome.task.block))
         answers = [letters.read(_answer(block)) for block in range(layout.n_blocks)]
     finally:
         letters.remove_all()
@@ -118,7 +120,6 @@ def predict_block(task: PredictionTask) -> list[str]:
     codes = np.array([code_of[label] for structure in labels for label in structure], np.int64)
     if letters.has(_block(task.block)):  # else it is over: somebody else was sooner
         letters.write(_answer(task.block), {"codes": codes, "table": np.zeros((0, 0)) if table is None else table})
-        letters.remove(_block(task.block))
     return list(model.notes)
 
 

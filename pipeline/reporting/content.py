@@ -122,7 +122,7 @@ class Report:
     best: int
     fold_word: str = "fold"
     baselines: Sequence[SettingRow] = ()  # what a setting must beat to be worth its time
-    left_out: Sequence[str] = ()  # baselines that are not there, and why
+    baseline_notes: Sequence[str] = ()  # how they were trained, and which are not there and why
     advice: Sequence[Advice] = ()
     commands: Mapping[str, str] = field(default_factory=dict)  # what to type next, by what it does
     cards: Mapping[str, str] = field(default_factory=dict)  # further numbers, by name

@@ -39,12 +39,13 @@ def baseline_rows(summary: Mapping[str, Any]) -> list[SettingRow]:
     return rows
 
 
-def left_out(summary: Mapping[str, Any]) -> list[str]:
-    """Which baselines are not there, and why."""
+def baseline_notes(summary: Mapping[str, Any]) -> list[str]:
+    """How the baselines were trained, and which are not there and why."""
     known = summary.get("baselines")
     if known is None:
         return [WRITTEN_BEFORE]
-    return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in left_out_sentences(known)]
+    notes = [row["note"] for row in known["rows"] if row.get("note")]  # earlier versions have none
+    return notes + [f"{sentence[0].upper()}{sentence[1:]}." for sentence in left_out_sentences(known)]
 
 
 def training_curves(

@@ -29,7 +29,7 @@ from gramline.pipeline.reporting.advice import Facts, advice
 from gramline.pipeline.reporting.content import Calibration, FailedSetting, Report, Sentence, SettingRow
 from gramline.pipeline.reporting.heatmap import Thumbnail, thumbnail
 from gramline.pipeline.reporting.page import page
-from gramline.pipeline.reporting.run_numbers import baseline_rows, fold_values, left_out, training_curves
+from gramline.pipeline.reporting.run_numbers import baseline_notes, baseline_rows, fold_values, training_curves
 from gramline.pipeline.reporting.sections import metric_name, strongest
 
 NAME = "report.html"
@@ -89,7 +89,7 @@ def run_report(folder: RunFolder) -> Report:
         settings=rows,
         best=best,
         baselines=baseline_rows(summary),
-        left_out=left_out(summary),
+        baseline_notes=baseline_notes(summary),
         curves=training_curves(folder, summary, names[: len(rows)], sentences),
         labels=compared.labels,
         by_label=compared.by_label,

@@ -214,6 +214,12 @@ def open_array(group: Group, name: str, url: str) -> Array:
     return array.with_config({"write_empty_chunks": True})
 
 
+def open_lone_array(url: str) -> Array:
+    """An existing array without a group around it, for whole-chunk writes."""
+    array = zarr.open_array(open_store(url), mode="r+", zarr_format=3)
+    return array.with_config({"write_empty_chunks": True})
+
+
 def require_kind_or_nothing(url: str, kinds: tuple[GroupKind, ...]) -> bool:
     """Refuse a path to write to where something of another kind is; True when one of these kinds is there."""
     if not group_exists(url):

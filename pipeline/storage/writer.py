@@ -75,6 +75,11 @@ class _Target:
         """Where an array is written to, chunk by chunk."""
         return self.staged
 
+    @property
+    def array_url(self) -> str:
+        """The same for other processes."""
+        return self.url
+
     def existing_keys(self) -> list[str]:
         """What is at the target already and would be replaced by an array; a group there is refused."""
         return []
@@ -95,6 +100,10 @@ class _Folder(_Target):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._beside = self._unique()
         return open_store(str(self._beside))
+
+    @property
+    def array_url(self) -> str:
+        return str(self._beside.absolute())
 
     def _unique(self) -> Path:
         return Path(f"{self._path}.{uuid4().hex}.partial")
@@ -190,6 +199,11 @@ class GroupWriter:
             others = (key for key in self._target.existing_keys() if not CHUNK.fullmatch(key))
             require_only(self.url, others, (ROOT,))
         return zarr.create_array(self._target.open_array_store(), **array.options(), attributes=dict(attributes))
+
+    @property
+    def array_url(self) -> str:
+        """Where other processes find the array of `create_array` until it is committed."""
+        return self._target.array_url
 
     def commit(self, attributes: Mapping[str, Any] | None = None, *, overwrite: bool = False) -> bool:
         """Make it visible; False when somebody else's group is there and may not be replaced.

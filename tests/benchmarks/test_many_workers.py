@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter, process_time, sleep
@@ -22,6 +22,7 @@ from slow_workers import SlowPart, slowly
 
 from gramline.learners.operators.orders import AHEAD
 from gramline.pipeline.cost import peak_bytes
+from gramline.pipeline.executors.base import Outcome
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.experiments.scale_size import own_processes
@@ -38,16 +39,23 @@ def say(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
+def done(outcomes: Iterable[Outcome[Any, int]]) -> int:
+    """How many tasks came to their end."""
+    every = list(outcomes)
+    assert [outcome.error for outcome in every if outcome.error is not None] == []
+    return len(every)
+
+
 def build(executor: DaskExecutor, n_tiles: int) -> float:
     """Tiles of a matrix, drawn one after the other; seconds of work."""
-    assert len(list(executor.run(nap, (Nap(number, TILE) for number in range(n_tiles))))) == n_tiles
+    assert done(executor.run(nap, (Nap(number, TILE) for number in range(n_tiles)))) == n_tiles
     return n_tiles * TILE
 
 
 def product(executor: DaskExecutor, n_squares: int) -> float:
     """One product with a matrix, square by square."""
     parts = [SingleNap(number, SQUARE, number) for number in range(n_squares)]
-    assert len(list(executor.run(nap, parts))) == n_squares
+    assert done(executor.run(nap, parts)) == n_squares
     return n_squares * SQUARE
 
 
@@ -58,10 +66,10 @@ def training(executor: DaskExecutor, n_visits: int, n_parts: int) -> float:
         parts = [SingleNap(number, ORDER_PART, (visit, number)) for number in range(n_parts)]
         coming.append(executor.start(nap, parts))
         if len(coming) > AHEAD:
-            assert len(list(coming.popleft())) == n_parts
+            assert done(coming.popleft()) == n_parts
             sleep(VISIT)
     while coming:
-        assert len(list(coming.popleft())) == n_parts
+        assert done(coming.popleft()) == n_parts
     return n_visits * n_parts * ORDER_PART
 
 
@@ -74,11 +82,19 @@ def busy(n_workers: int, work: Callable[[], float]) -> tuple[float, float]:
 
 
 @contextmanager
+def own_processes_that_know(tests: Path, folder: Path, patch: pytest.MonkeyPatch) -> Iterator[DaskExecutor]:
+    """A scheduler that can import the tasks: it looks at what it passes on."""
+    patch.setenv("PYTHONPATH", str(tests))
+    with own_processes(folder, 1, 10**9) as alone:
+        yield alone
+
+
+@contextmanager
 def hundred_workers(folder: Path) -> Iterator[DaskExecutor]:
     """A scheduler in a process of its own, and all workers in another."""
-    with own_processes(folder, 1, 10**9) as alone:
+    tests = Path(__file__).parents[1]
+    with pytest.MonkeyPatch.context() as patch, own_processes_that_know(tests, folder, patch) as alone:
         address = str(alone.client.scheduler.address)  # type: ignore[union-attr]
-        tests = Path(__file__).parents[1]
         process = subprocess.Popen(
             [sys.executable, str(tests / "sleeping_parts.py"), address, str(WORKERS), str(folder)],
             env=os.environ | {"PYTHONPATH": str(tests)},
@@ -137,7 +153,7 @@ def test_a_worker_at_a_tenth_of_the_speed() -> None:
             executor, seconds = DaskExecutor(client), []
             for _ in range(3):
                 begin = perf_counter()
-                assert len(list(executor.run(slowly, parts))) == len(parts)
+                assert done(executor.run(slowly, parts)) == len(parts)
                 seconds.append(perf_counter() - begin)
             results[name] = max(seconds)
     without = results["even"] * 4 / (3 + 1 / SLOWER)

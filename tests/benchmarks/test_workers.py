@@ -32,7 +32,7 @@ from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.experiments.scale_size import KERNEL, own_processes, sales_corpus

@@ -20,6 +20,7 @@ from gramline.learners.estimator import Learner
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import RankingLearner, SharedPassLearner
 from gramline.learners.margins.labeling import LabelingSVM
+from gramline.learners.margins.ranking import RankingSVM
 from gramline.learners.margins.structured import StructuredSVM
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
@@ -57,6 +58,7 @@ RANKERS: list[Any] = [
     RankingPerceptron(passes=2),
     RankingPerceptron(vote=False),
     RankingPerceptron(average=True),
+    RankingSVM(C=10.0, tolerance=1e-6),
 ]
 KERNEL, TREE_KERNEL = SequenceLabeling(c=0.7), SubsetTree(decay=0.5)
 TRAIN = Corpus.from_sequences(

@@ -18,6 +18,7 @@ from gramline.learners import (
     LabelingPerceptron,
     LabelingSVM,
     RankingPerceptron,
+    RankingSVM,
     StructuredSVM,
 )
 from gramline.learners.checkpoints import State
@@ -38,7 +39,11 @@ LABELERS: dict[str, Any] = {
     "Gaussian process scales": GaussianProcessLabeler(max_sweeps=5, learn_scale="per_label", bound="jensen"),
     "Gaussian process of low rank": GaussianProcessLabeler(max_sweeps=3, approximation="nystrom", rank=12),
 }
-RANKERS: dict[str, Any] = {"voting": RankingPerceptron(passes=3), "plain": RankingPerceptron(passes=2, vote=False)}
+RANKERS: dict[str, Any] = {
+    "voting": RankingPerceptron(passes=3),
+    "plain": RankingPerceptron(passes=2, vote=False),
+    "svm": RankingSVM(tolerance=1e-4, passes=6),
+}
 KERNEL, TREE_KERNEL = SequenceLabeling(c=0.8, gap=0.25, observation=Identity()), SubsetTree(decay=0.5)
 CORPUS = Corpus.from_sequences(*sentences(14, seed=2), labels=["B", "O"])
 DRAW = np.random.default_rng(5)
@@ -110,6 +115,38 @@ def test_a_labeler_goes_on_from_every_state(name: str, which: str) -> None:
     check_every_state(LABELERS[name], gram_of(which, KERNEL, CORPUS), CORPUS.labels)
 
 
+TOGETHER: dict[str, list[Any]] = {
+    "perceptrons": [LabelingPerceptron(rounds=n, early_stop=False) for n in (1, 3, 2)],
+    "perceptrons that stop early": [LabelingPerceptron(rounds=n, average=n > 2) for n in (2, 5)],
+    "Z-scores": [KernelZScoreLabeler(ridge=ridge) for ridge in (0.1, "auto")],
+}
+
+
+@pytest.mark.parametrize("which", ["tiles", "computed"])
+@pytest.mark.parametrize("name", TOGETHER)
+def test_many_trainings_go_on_together_from_every_state(name: str, which: str) -> None:
+    """Settings that stopped rounds ago keep what they had become; folds hide other labels."""
+    gram = gram_of(which, KERNEL, CORPUS)
+    folds = [[[None] * len(row) if k % 3 == fold else row for k, row in enumerate(CORPUS.labels)] for fold in (0, 1)]
+    labels = [fold for fold in folds for _ in TOGETHER[name]]
+
+    def trained(notes: Notebook | None = None) -> tuple[Any, list[Any]]:
+        learners = [one.fresh() for _ in folds for one in TOGETHER[name]]
+        for one in learners:
+            if isinstance(one, KernelZScoreLabeler):
+                one.set_params(unlabeled="drop")
+        more: dict[str, Any] = {} if notes is None else {"checkpoint": notes}
+        return type(learners[0]).fit_many(learners, gram, labels, **more), [bits(one) for one in learners]
+
+    undisturbed, notes = trained(), Notebook()
+    assert trained(notes) == undisturbed
+    assert len(notes.states) > 2
+    for number, state in enumerate(notes.states, 1):
+        rest = Notebook(state)
+        assert trained(rest) == undisturbed
+        assert len(rest.states) == len(notes.states) - number, "it must not do again what was done"
+
+
 @pytest.mark.parametrize("which", ["tiles", "computed", "part"])
 @pytest.mark.parametrize("name", RANKERS)
 def test_a_ranker_goes_on_from_every_state(name: str, which: str) -> None:
@@ -139,3 +176,15 @@ def test_learners_say_whether_they_go_on() -> None:
     assert not HiddenMarkovPerceptron().resumes
     assert not StructuredSVM(dual=False).resumes
     assert not GaussianProcessLabeler(learn_kernel=True).resumes
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_a_ranker_does_not_choose_its_weight_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, gram = RANKERS[name].fresh().set_params(log_probability="auto"), gram_of("tiles", TREE_KERNEL, TREES)
+    known = np.random.default_rng(1).normal(size=24)
+    notes = Notebook()
+    undisturbed = bits(learner.fresh().fit(gram, [3] * 8, log_probabilities=known, checkpoint=notes))
+    monkeypatch.setattr(type(learner), "_fit_trials", None)
+    for state in notes.states:
+        again = learner.fresh().fit(gram, [3] * 8, log_probabilities=known, checkpoint=Notebook(state))
+        assert bits(again) == undisturbed

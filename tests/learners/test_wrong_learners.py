@@ -27,6 +27,7 @@ from gramline.learners import (
     KernelZScoreLabeler,
     LabelingPerceptron,
     RankingPerceptron,
+    RankingSVM,
     ZScoreLabeler,
 )
 from gramline.pipeline import (
@@ -136,6 +137,14 @@ DOORS: Calls = {
         "groups a word": (
             lambda: RankingPerceptron().fit(DenseGram(EYE, [1, 1, 1]), "ab"),
             "groups must list the candidates of every sentence, got 'ab'",
+        ),
+        "log probabilities left out": (
+            lambda: RankingSVM(log_probability=0.5).fit(DenseGram(EYE, [1, 1, 1]), [3]),
+            "log probabilities have the weight 0.5 in the scores of candidates, but none are given",
+        ),
+        "C of a ranker": (
+            lambda: RankingSVM(C=0).fit(DenseGram(EYE, [1, 1, 1]), [3]),
+            "C must be a number above 0, got 0",
         ),
         "rank without a Gram matrix": (
             lambda: fit_ranker(RankingPerceptron(), SubsetTree(), [PARSES]),

@@ -96,3 +96,29 @@ def structured_objective(weights, features, golds, n_labels, C, rho, loss):
         )
         total += C * (best - weights @ counts(table, gold, n_labels, rho))
     return total
+
+
+def ranking(gram, groups, C, offsets):
+    """(row weights, the optimum): a_ij >= 0, sum_j a_ij <= C, the rest of C standing with the correct candidate."""
+    n, differences, linear, start, sets = len(gram), [], [], [], []
+    for rows in groups:
+        sets.append(set(range(len(start), len(start) + len(rows))))
+        for row in rows:
+            difference = np.zeros(n)
+            difference[rows[0]] += 1
+            difference[row] -= 1
+            differences.append(difference)
+            linear.append(0.0 if row == rows[0] else 1 - offsets[rows[0]] + offsets[row])
+            start.append(C if row == rows[0] else 0.0)
+    table = np.array(differences)
+    found, value = maximise(np.array(linear), table @ gram @ table.T, np.array(start), [(0.0, None)] * len(start), sets)
+    return found @ table, value
+
+
+def ranking_objective(gram, weights, groups, C, offsets):
+    """|w|^2 / 2 + C sum_i max(0, max_j (1 - s(x_i0) + s(x_ij))) with s = F + offsets."""
+    scores = gram @ weights + offsets
+    total = weights @ gram @ weights / 2
+    for rows in groups:
+        total += C * max(0.0, *(1 - scores[rows[0]] + scores[row] for row in rows[1:]), 0.0)
+    return total

@@ -11,13 +11,18 @@ def function(gram, alpha, groups, column):
     )
 
 
-def train(gram, groups, passes):
-    """All hypotheses after the zero one, as (alpha, count), in the order they were created; alpha[i, j] = a_ij."""
+def train(gram, groups, passes, offsets=None):
+    """All hypotheses after the zero one, as (alpha, count), in the order they were created; alpha[i, j] = a_ij.
+
+    `offsets` are added to F.
+    """
     alpha, hypotheses = {}, []
+    added = [0] * len(gram) if offsets is None else offsets
     for _ in range(passes):
         for i, group in enumerate(groups):
             for j in range(1, len(group)):
-                if function(gram, alpha, groups, group[0]) > function(gram, alpha, groups, group[j]):
+                correct, other = (function(gram, alpha, groups, x) + added[x] for x in (group[0], group[j]))
+                if correct > other:
                     if hypotheses:
                         hypotheses[-1][1] += 1
                 else:

@@ -150,7 +150,8 @@ class OutputTable:
     report: Annotated[Boolean, "also write `report.html`"] = False
     baselines: Annotated[
         Boolean,
-        "also train a hidden Markov perceptron and, where it is installed, a CRF on the same features and folds",
+        "also train a hidden Markov perceptron and, where it is installed, a CRF on the same features and folds; its "
+        "constant and its decoding are chosen inside each training part",
     ] = True
 
 

@@ -18,6 +18,7 @@ from gramline.learners import (
     KernelZScoreLabeler,
     LabelingPerceptron,
     RankingPerceptron,
+    RankingSVM,
     ZScoreLabeler,
 )
 from gramline.pipeline import KernelLabeler, build_gram, cross_validate
@@ -94,6 +95,7 @@ RANKERS = {
     "voted": RankingPerceptron(passes=2),
     "averaged": RankingPerceptron(passes=2, average=True),
     "plain": RankingPerceptron(passes=2, vote=False),
+    "svm": RankingSVM(C=0.1),
 }
 # Other kernels for the same learners: priors, label kernels, trees.
 OTHER_KERNELS = {

@@ -19,11 +19,12 @@ def commands(corpus: Path, gram: Path, tmp_path: Path) -> dict[str, list[str | P
         "cv": ["cv", gram, "--set", "rounds=1", "--folds", "2", "-o", tmp_path / "a.run"],
         "cv plan": ["cv", gram, "--set", "rounds=1", "--folds", "2", "-o", tmp_path / "b.run", "--plan"],
         "fit": ["fit", gram, "-o", tmp_path / "a.zarr", "--rounds", "1"],
+        "export": ["gram", "export", gram, tmp_path / "a.npy"],
         "fit file": ["fit", corpus, "-o", tmp_path / "b.zarr", "--no-evaluate"],
     }
 
 
-@pytest.mark.parametrize("name", ["build", "plan", "cv", "cv plan", "fit", "fit file"])
+@pytest.mark.parametrize("name", ["build", "plan", "cv", "cv plan", "fit", "export", "fit file"])
 def test_one_that_cannot_be_reached_is_an_error_in_seconds(
     gramline: Any, corpus: Path, gram: Path, tmp_path: Path, name: str
 ) -> None:
@@ -41,6 +42,7 @@ def test_one_that_cannot_be_reached_is_an_error_in_seconds(
         ("build", "all tiles were there already"),
         ("plan", "there was nothing to measure there"),
         ("cv", "the problems of labeling-perceptron share one pass over them, in this process"),
+        ("cv", "15 rows of 6,000 from which on workers help"),
         ("cv plan", "a plan asks only for its threads and memory"),
         ("fit", "this training runs in this process"),
         ("fit file", "this training runs in this process"),
@@ -67,6 +69,13 @@ def test_one_that_is_used_is_not_told_of(gramline: Any, dask_client: Any, corpus
     assert (names[0], names[1], names[-2], names[-1]) == ("start", "plan", "built", "done")
     assert names.count("tile") == told[1]["n_tiles"]
     assert len({one["worker"] for one in told if one["event"] == "tile"} - {""}) >= 1
+
+
+def test_an_export_is_written_by_workers(gramline: Any, dask_client: Any, gram: Path, tmp_path: Path) -> None:
+    for name, more in (("here.npy", []), ("there.npy", ["--scheduler", dask_client.scheduler.address])):
+        answer = gramline("gram", "export", gram, tmp_path / name, *more)
+        assert (answer.code, answer.err) == (0, "")
+    assert (tmp_path / "there.npy").read_bytes() == (tmp_path / "here.npy").read_bytes()
 
 
 def test_events_of_training(gramline: Any, gram: Path, tmp_path: Path) -> None:

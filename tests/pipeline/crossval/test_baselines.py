@@ -57,7 +57,7 @@ def test_the_crf_sees_the_training_part_only(corpus: Corpus) -> None:
     row = next(row for row in scores_of(corpus)["rows"] if row["name"] == CRF.name)
     for fold, value in enumerate(row["scores"]["accuracy"]["folds"]):
         train, test = (corpus.select(part) for part in (FOLDS.training(fold), FOLDS.held_out[fold]))
-        predicted = crf.crf_predictions(train.packed(), test.packed(like=train.packed()))
+        predicted = crf.best_crf_predictions(train.packed(), test.packed(like=train.packed()))
         assert value == pytest.approx(evaluate(test.labels, predicted).accuracy)
 
 

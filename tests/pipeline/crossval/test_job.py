@@ -24,12 +24,14 @@ from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.random_fields.kernel_crf import KernelCRF
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.cost import this_process
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.training import fit_on_gram, hide
+from gramline.pipeline.crossval.unit_files import StoredRow
 from gramline.pipeline.crossval.validate import METRICS, cross_validate, grid
 from gramline.pipeline.errors import InputError, PlanError, RunError
 from gramline.pipeline.events import Event, JobStarted, Message, ProblemsSolved, TrainingStarted
@@ -172,6 +174,71 @@ def test_problems_run_as_tasks_of_a_cluster(tmp_path: Path, dask_client: Any) ->
     assert there.result.predictions == here.result.predictions
 
 
+MANY = (
+    *(Variant(kernel, "labeling-perceptron", {"rounds": rounds}) for kernel in (0, 1) for rounds in (1, 3)),
+    *(Variant(kernel, "kernel-zscore", {"ridge": 0.3}) for kernel in (0, 1)),
+    *(Variant(kernel, "gaussian-process", {"max_sweeps": 2}) for kernel in (0, 1)),
+    ZSCORE,
+)
+
+
+def test_steps_side_by_side_find_what_they_find_in_order(tmp_path: Path, dask_client: Any) -> None:
+    """Builds, streams and tasks of two kernels on one cluster; workers write down what they solve."""
+    from gramline.pipeline.executors.dask import DaskExecutor
+
+    data, job = data_of(corpus(14)), Job((KERNEL, SequenceLabeling(c=0.4)), MANY, FOLDS)
+    there = run(job, data, tmp_path / "there", DaskExecutor(dask_client), is_side_by_side=True, limit_bytes=10**9)
+    here = run(job, data, tmp_path / "here", limit_bytes=10**9)
+    assert there.result.predictions == here.result.predictions
+    assert [store["kernel"] for store in there.summary["stores"]] == [
+        store["kernel"] for store in here.summary["stores"]
+    ]
+    workers = {unit["worker"] for unit in there.summary["units"] if "worker" in unit}
+    assert workers
+    assert this_process() not in workers
+    assert not (tmp_path / "there" / "run" / "states").exists()
+
+
+def test_a_kernel_that_overflows_takes_nobody_along(tmp_path: Path, dask_client: Any) -> None:
+    from gramline.pipeline.executors.dask import DaskExecutor
+
+    job = Job((SequenceLabeling(c=1e120), KERNEL), MANY[:4], FOLDS)
+    for name, more in (("in order", {}), ("side by side", {"is_side_by_side": True})):
+        executor = DaskExecutor(dask_client) if more else None
+        result = run(job, data_of(corpus(14)), tmp_path / name, executor, **more)
+        assert [failed["kernel"] for failed in result.summary["failed"]] == [job.kernels[0].to_dict()] * 2
+        assert len(result.summary["settings"]) == 2
+
+
+def test_what_a_worker_cannot_write_is_written_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, refused = RunFolder.write_unit, list[str]()
+
+    def refuse_once(folder: RunFolder, outcomes: Any, details: Any) -> None:
+        if (digest := next(iter(outcomes))) not in refused:
+            refused.append(digest)
+            raise PermissionError(13, "Permission denied")
+        write(folder, outcomes, details)
+
+    monkeypatch.setattr(RunFolder, "write_unit", refuse_once)
+    result = run(Job((), (ZSCORE,), FOLDS), data_of(corpus(10)), tmp_path)
+    assert len(refused) == len(result.summary["units"]) == 3
+
+
+def test_problems_that_were_written_elsewhere_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunFolder, "write_unit", lambda *_arguments: None)
+    with pytest.raises(RunError, match=r"3 of 3 problems were solved but are not in .*; do all workers see the same"):
+        run(Job((), (ZSCORE,), FOLDS), data_of(corpus(10)), tmp_path)
+
+
+def test_outcomes_stay_on_disk(tmp_path: Path) -> None:
+    """What a job returns reads them when it is asked, problem by problem."""
+    result = run(Job((KERNEL,), ROUNDS, FOLDS), data_of(corpus(14)), tmp_path).result
+    assert all(isinstance(row, StoredRow) for row in result.outcomes)
+    (unit,) = (tmp_path / "run" / "units").iterdir()
+    assert pq.read_metadata(unit).num_row_groups == len(ROUNDS) * 3
+    assert result.outcomes[1][2].predicted == result.predictions[1][2]
+
+
 def test_an_empirical_prior_is_counted_anew_on_every_fold(tmp_path: Path) -> None:
     found = corpus(12)
     result = run(Job((WITH_PRIOR,), (Variant(0, "labeling-perceptron", {}),), FOLDS), data_of(found), tmp_path)
@@ -273,7 +340,10 @@ def test_a_gaussian_process_that_needs_much_memory_factors_by_tiles(tmp_path: Pa
         ({"variants": ()}, "at least one learner"),
         ({"metric": "fame"}, "no metric 'fame'"),
         ({"inner_folds": 1}, "at least 2 inner folds"),
-        ({"variants": (Variant(0, "ranking-perceptron", {}),)}, "no folds of labeled structures"),
+        (
+            {"variants": (Variant(0, "ranking-perceptron", {}),)},
+            "compares positions; rankers need one of whole structures",
+        ),
     ],
 )
 def test_jobs_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:

@@ -15,7 +15,7 @@ from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import JobResult, run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.executors.base import Executor, InlineExecutor, Outcome, Result, Task
 from gramline.pipeline.executors.connect import connect
 from gramline.pipeline.executors.dask import DaskExecutor

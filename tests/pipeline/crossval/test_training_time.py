@@ -10,7 +10,7 @@ from gram_samples import KERNEL, corpus
 
 from gramline.pipeline.crossval import training_time
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.training_time import training_seconds
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.cache import GramCache

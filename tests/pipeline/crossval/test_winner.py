@@ -17,7 +17,7 @@ from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.executors.base import InlineExecutor

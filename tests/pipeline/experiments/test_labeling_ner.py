@@ -9,7 +9,7 @@ import pytest
 
 from gramline.kernels.observations.features import Polynomial
 from gramline.pipeline.crossval import crf
-from gramline.pipeline.crossval.crf import MISSING_NOTE, has_crf
+from gramline.pipeline.crossval.crf import DECODINGS, MISSING_NOTE, has_crf
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.experiments import labeling_ner
 from gramline.pipeline.experiments.base import Run
@@ -27,7 +27,10 @@ def test_paper_and_measured_stand_side_by_side(spanish_data: Path) -> None:
     papers = {row[0]: row[5:] for row in first.rows if row[5] is not None}
     assert papers == labeling_ner.PAPER[3]
     errors = {str(row[0]): row[1] for row in further.rows}
-    for name in ("normalized observations", "kernel Z-score, Polynomial(2)", "dual HM perceptron, Polynomial(2)"):
+    for name in (
+        *("normalized observations", "kernel Z-score, Polynomial(2)", "dual HM perceptron, Polynomial(2)"),
+        *("structured SVM, features", "kernel CRF, features", "kernel CRF, Polynomial(2)"),
+    ):
         error = errors[name]
         assert isinstance(error, float)
         assert error < 15, name  # two names in five words; every one was seen or looks like one
@@ -36,8 +39,7 @@ def test_paper_and_measured_stand_side_by_side(spanish_data: Path) -> None:
     assert "2 folds: normalized, gaps" in told
     if has_crf():
         assert [row[0] for row in tables[2].rows] == [
-            f"best - {labeling_ner.CRF}",
-            f"best - {labeling_ner.CRF}, window 5",
+            f"best - {labeling_ner.CRF}{window}, {decoding}" for window in ("", ", window 5") for decoding in DECODINGS
         ]
 
 

@@ -13,6 +13,8 @@ def test_the_tree_kernel_finds_the_distant_verb() -> None:
     accuracies, differences = find_experiment("labeling-usage").run(Run(Path("nowhere"), quick=True, seed=1))
     scores = {row[1]: row for row in accuracies.rows}
     assert list(scores) == ["HM perceptron", "sequence", "gappy sequence", "tree"]
+    for name, row in scores.items():
+        assert row[7:] == labeling_usage.PRINTED.get(str(name), labeling_usage.NOT_PRINTED)
     tree, sequence = scores["tree"], scores["sequence"]
     assert isinstance(tree[4], float)
     assert isinstance(sequence[4], float)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gramline.pipeline.crossval import crf
-from gramline.pipeline.crossval.crf import MISSING_NOTE, has_crf
+from gramline.pipeline.crossval.crf import DECODINGS, MISSING_NOTE, has_crf
 from gramline.pipeline.experiments import protein
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
@@ -39,13 +39,14 @@ def test_letters_tell_the_structure(data: Path, tmp_path: Path, monkeypatch: pyt
         assert q3 > 75, family.name
     assert found["coil everywhere"][2:5] == (0.0, 0.0, 100.0)
     assert found["published, neural networks"][1] == protein.PUBLISHED_Q3
-    assert ("CRF on windows" in found) == has_crf()
+    for decoding in DECODINGS:
+        assert (f"{protein.CRF}, {decoding}" in found) == has_crf()
     assert set(tmp_path.iterdir()) == before  # the stores are gone
     monkeypatch.setattr(crf, "pycrfsuite", None)
     monkeypatch.setattr(protein, "families", lambda _quick: [])
     (without,) = protein.protein(Run(data, quick=True, scratch=tmp_path))
     assert MISSING_NOTE in without.notes
-    assert "CRF on windows" not in [row[0] for row in without.rows]
+    assert not any(str(row[0]).startswith(protein.CRF) for row in without.rows)
 
 
 def test_test_chains_have_no_say_in_the_choice(data: Path, tmp_path: Path) -> None:

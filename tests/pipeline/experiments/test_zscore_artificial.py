@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from oracles.viterbi import best_path
 
+from gramline.pipeline.crossval.crf import has_crf
 from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
-from gramline.pipeline.experiments.zscore_artificial import HiddenMarkovModel
+from gramline.pipeline.experiments.zscore_artificial import CRFS, HiddenMarkovModel
 
 
 def test_counting_many_sequences_finds_the_model() -> None:
@@ -40,6 +41,7 @@ def test_artificial_sequences(tmp_path: Path) -> None:
     errors = {str(row[0]): row[1:3] for row in figure.rows}
     best = errors.pop("HMM, the true one")
     assert {"Z-score", "Z-score, Hamming", "HM perceptron", "HMM, counted"} <= errors.keys()
+    assert (set(CRFS) <= errors.keys()) == has_crf()
     for method, found in errors.items():
         for error, least in zip(found, best, strict=True):
             assert isinstance(error, float)
@@ -48,4 +50,5 @@ def test_artificial_sequences(tmp_path: Path) -> None:
     (row,) = table.rows
     cells = dict(zip(table.columns, row, strict=True))
     assert cells["exact error %"] == pytest.approx(cells["100 paths error %"], abs=3)
+    assert (cells["paper exact %"], cells["paper MM (H) s"]) == (15.82, 5.63)
     assert 0.9 < float(cells["Z ratio"] or 0) <= 1 + 1e-9  # the exact weights maximise Z

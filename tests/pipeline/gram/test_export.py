@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,25 @@ def test_other_endings_and_the_store_itself_are_refused(grams: list[StoredGram],
     ):
         with pytest.raises(StoreError, match=said):
             export_gram(grams[0].path, target, overwrite=True)
+
+
+@pytest.mark.parametrize("ending", ["npy", "zarr"])
+def test_workers_write_the_same(grams: list[StoredGram], tmp_path: Path, dask_client: Any, ending: str) -> None:
+    for number, gram in enumerate(grams):
+        for name, client in (("here", None), ("there", dask_client)):
+            export_gram(gram.path, tmp_path / f"{name}{number}.{ending}", client=client)
+        here, there = (tmp_path / f"{name}{number}.{ending}" for name in ("here", "there"))
+        if ending == "npy":
+            assert there.read_bytes() == here.read_bytes()
+        else:
+            found = zarr.open_array(there, mode="r")
+            np.testing.assert_array_equal(found[...], gram.to_numpy())
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_worker_that_fails_leaves_no_export(tmp_path: Path, dask_client: Any) -> None:
+    gram = build_gram(KERNEL, corpus(), tmp_path / "torn.zarr", block_rows=10)
+    (tmp_path / "torn.zarr" / "tiles" / "c" / "0" / "0").unlink()
+    with pytest.raises(TileCorruptError):
+        export_gram(gram.path, tmp_path / "out.npy", client=dask_client)
+    assert [path.name for path in tmp_path.iterdir()] == ["torn.zarr"]

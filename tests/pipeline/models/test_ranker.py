@@ -17,7 +17,9 @@ from gramline.kernels.structures.forest import WeightedForest
 from gramline.kernels.structures.forest_sequence import ForestSequence
 from gramline.kernels.structures.subset_tree import SubsetTree
 from gramline.kernels.structures.tagging import Tagging
+from gramline.learners.candidates.ranker import CandidateRanker
 from gramline.learners.errors import LearnerError
+from gramline.learners.margins.ranking import RankingSVM
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.ranking import RankingPerceptron
 from gramline.pipeline.candidates.columns import Groups, ranking_score
@@ -27,7 +29,8 @@ from gramline.pipeline.gram.append import append_gram
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.models import ranker as ranker_module
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.ranker import Ranker, fit_ranker, forest_speed
+from gramline.pipeline.models.ranker import Ranker
+from gramline.pipeline.models.ranker_training import fit_ranker, forest_speed, training_notes
 from gramline.pipeline.models.saved import SavedLearner, save_learner
 from gramline.pipeline.storage.places import RANKER
 
@@ -45,22 +48,26 @@ def parses(seed: int, n_groups: int) -> Corpus:
     trees = [phrase(draw, 3) for _ in range(4 * n_groups)]
     scores = [str(tree).count("'x'") / max(1, sum(str(tree).count(f"'{word}'") for word in "xyz")) for tree in trees]
     corpus = Corpus.from_parses(trees).with_column("group", [f"s{k // 4}" for k in range(len(trees))])
-    return corpus.with_column("score", scores)
+    return corpus.with_column("score", scores).with_column("probability", [-draw.random() for _ in trees])
 
 
 def tagged(seed: int, n_groups: int) -> Corpus:
     draw = random.Random(seed)
     sentences = [[(draw.choice("ab"), draw.choice("NV")) for _ in range(5)] for _ in range(3 * n_groups)]
     corpus = Corpus.from_tagged(sentences).with_column("group", [k // 3 for k in range(len(sentences))])
-    return corpus.with_column("score", [sum(tag == "N" for _, tag in pairs) / 5 for pairs in sentences])
+    corpus = corpus.with_column("score", [sum(tag == "N" for _, tag in pairs) / 5 for pairs in sentences])
+    return corpus.with_column("probability", [-draw.random() for _ in sentences])
 
 
 LEARNERS = [
     RankingPerceptron(passes=3),
     RankingPerceptron(passes=3, average=True),
     RankingPerceptron(passes=3, vote=False),
+    RankingSVM(C=0.1),
+    RankingPerceptron(passes=3, log_probability=0.7),
+    RankingSVM(C=0.1, log_probability="auto"),
 ]
-NAMES = ["voted", "averaged", "plain"]
+NAMES = ["voted", "averaged", "plain", "svm", "voted with log P", "svm with log P"]
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
@@ -68,7 +75,7 @@ NAMES = ["voted", "averaged", "plain"]
     "kernel", [SubsetTree(0.4), SubsetTree(0.3, normalized=True), SubsetTree(1.0, 2), Tagging(0.5)]
 )
 def test_a_saved_ranker_chooses_what_its_learner_chooses(
-    learner: RankingPerceptron, kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    learner: CandidateRanker, kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = tagged if isinstance(kernel, Tagging) else parses
     train, new = make(1, 14), make(2, 9)
@@ -78,14 +85,15 @@ def test_a_saved_ranker_chooses_what_its_learner_chooses(
     ranker.save(tmp_path / "ranker.zarr")
     loaded = Ranker.load(tmp_path / "ranker.zarr")
     groups = Groups.of(new).members
-    expected = fitted.predict(DenseGram.of(kernel, train, new), groups)
+    known = new.column("probability")
+    expected = fitted.predict(DenseGram.of(kernel, train, new), groups, known)
     assert len(set(expected)) > 1
     for one in (ranker, loaded):
         assert one.choose(new) == expected
-        assert one.choose(new.packed(like=one.support), groups[::-1]) == expected[::-1]
+        assert one.choose(new.packed(like=one.support), groups[::-1], known) == expected[::-1]
     monkeypatch.setattr(ranker_module, "CHANGES", 1)
     assert loaded.choose(new) == expected, "one group at a time"
-    expected_form = {"voted": ForestSequence}.get(NAMES[LEARNERS.index(learner)], WeightedForest)
+    expected_form = ForestSequence if learner.is_voting else WeightedForest
     assert loaded.forest is None if isinstance(kernel, Tagging) else isinstance(loaded.forest, expected_form)
 
 
@@ -203,4 +211,71 @@ def test_parts_that_do_not_belong_together(
     saved = SavedLearner(learner, kernel, train.packed(), more)
     save_learner(tmp_path / "ranker.zarr", RANKER, saved, overwrite=False)
     with pytest.raises(StoreError, match=rf"damaged ranker \({said}\); train it again"):
+        Ranker.load(tmp_path / "ranker.zarr")
+
+
+def test_an_open_weight_is_chosen_by_score_and_said(tmp_path: Path) -> None:
+    whole = parses(1, 20)
+    first, second = whole.select(range(40)), whole.select(range(40, 80))
+    kernel = SubsetTree(0.4, normalized=True)
+    build_gram(kernel, first, tmp_path / "gram.zarr", block_rows=16)
+    gram = append_gram(tmp_path / "gram.zarr", second)
+    learner = RankingSVM(log_probability="auto")
+    ranker = fit_ranker(learner.fresh(), gram, [first, second], development=1)
+    choice = ranker.learner.weight_choice_
+    assert choice["n_held_out"] == 10
+    assert 0 < choice["most_probable"] < 1, "scores, not the share of best candidates"
+    ranker.save(tmp_path / "ranker.zarr")
+    loaded = Ranker.load(tmp_path / "ranker.zarr")
+    assert loaded.learner.log_probability_ == choice["weights"][int(np.argmax(choice["values"]))]
+    assert loaded.describe()["log_probability"] == loaded.learner.log_probability_
+    notes = training_notes(loaded, [first, second])
+    assert notes == loaded.learner.notes()
+    assert "10 held-out groups" in notes[0]
+    every = fit_ranker(learner.fresh(), gram, [first, second])
+    assert every.learner.weight_choice_["n_held_out"] == 20
+    for given, development, said in (
+        (RankingSVM(), 0, 'which is not "auto"'),
+        (learner, 2, "there is no candidate corpus 2; there are 2, from 0"),
+    ):
+        with pytest.raises(InputError, match=said):
+            fit_ranker(given.fresh(), gram, [first, second], development=development)
+
+
+def test_log_probabilities_are_needed_where_they_count(tmp_path: Path) -> None:
+    train = parses(1, 14)
+    gram = build_gram(SubsetTree(0.4), train, tmp_path / "gram.zarr")
+    bare = Corpus.from_parses(train.trees).with_column("group", train.column("group"))
+    bare = bare.with_column("score", train.column("score"))
+    fit_ranker(RankingSVM(C=0.1), gram, [bare]).choose(bare)
+    with pytest.raises(InputError, match="no column 'probability'"):
+        fit_ranker(RankingSVM(log_probability=0.5), gram, [bare])
+    ranker = fit_ranker(RankingSVM(C=0.1, log_probability=0.5), gram, [train])
+    with pytest.raises(InputError, match="no column 'probability'"):
+        ranker.choose(bare)
+    with pytest.raises(LearnerError, match=r"weight 0\.5 in the scores of candidates, but none are given"):
+        ranker.choose(train.packed(), Groups.of(train).members)
+
+
+def test_a_ranker_that_does_worse_than_the_first_candidates_says_so(tmp_path: Path) -> None:
+    train = parses(1, 14)
+    order = np.lexsort((-np.array(train.column("score")), np.arange(len(train)) // 4))
+    best_first = train.select(order)
+    ranker = fit_ranker(
+        RankingPerceptron(), build_gram(SubsetTree(0.4, 1), best_first, tmp_path / "g.zarr"), [best_first]
+    )
+    (note,) = training_notes(ranker, [best_first])
+    assert note.startswith("the candidates chosen in training groups score 0.")
+    assert "less than the most probable ones (" in note
+    assert "(log_probability=auto)" in note
+
+
+def test_a_weight_that_is_no_number_is_damage(tmp_path: Path) -> None:
+    train = parses(1, 4)
+    ranker = fit_ranker(
+        RankingSVM(log_probability=0.5), build_gram(SubsetTree(0.4), train, tmp_path / "g.zarr"), [train]
+    )
+    ranker.learner.log_probability_ = "much"  # type: ignore[assignment]
+    ranker.save(tmp_path / "ranker.zarr")
+    with pytest.raises(StoreError, match="the weight of log probabilities is 'much', no number of at least 0"):
         Ranker.load(tmp_path / "ranker.zarr")

@@ -15,7 +15,7 @@ from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
 from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
-from gramline.pipeline.crossval.solve import JobSettings
+from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.reporting.run_report import write_run_report

@@ -16,6 +16,7 @@ from gramline.learners.estimator import is_listed
 from gramline.learners.kinds import Groups
 from gramline.learners.operators.layout import BlockLayout
 
+BATCH_BLOCKS = 2  # two, because a group may lie across the border of two blocks
 HYPOTHESES = 256  # hypotheses whose scores are in memory at once
 
 
@@ -49,6 +50,13 @@ def _candidates(group: Any, n_rows: int, number: int) -> Indices:
 def blocks_of(rows: Indices, layout: BlockLayout) -> Indices:
     """Block of each row."""
     return np.searchsorted(layout.block_starts, rows, side="right") - 1
+
+
+def training_batches(groups: Sequence[Indices], layout: BlockLayout) -> list[list[int]]:
+    """Groups (their numbers) that a training handles at once, in order; lone candidates teach nothing."""
+    batches = batches_within_blocks(groups, layout, BATCH_BLOCKS)
+    compared = [[number for number in batch if len(groups[number]) > 1] for batch in batches]
+    return [batch for batch in compared if batch]
 
 
 def batches_within_blocks(groups: Sequence[Indices], layout: BlockLayout, limit: int) -> Iterator[list[int]]:
@@ -90,11 +98,13 @@ def best_candidates(scores: Matrix, magnitudes: Matrix) -> Counts:
 class Ballot:
     """Votes on groups of candidates side by side; hypotheses come in order, some at a time."""
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], offsets: Matrix) -> None:
+        """`offsets`, shape (n_candidates,), are what every hypothesis adds its own sum to."""
         starts = offsets_from_lengths(sizes)
         self._groups = [slice(first, last) for first, last in pairwise(starts.tolist())]
-        self._score, self._magnitude = np.zeros((2, int(starts[-1])))
-        self.votes = [np.zeros(size, np.int64) for size in sizes]  # summed counts, one array per group
+        self._score, self._magnitude = offsets, np.abs(offsets)
+        self._votes = [np.zeros(size, np.int64) for size in sizes]
+        self._is_empty = True
 
     def add(self, changes: Matrix, magnitudes: Matrix, counts: Counts) -> None:
         """Let some hypotheses vote: what each adds to the score of every candidate, and its count.
@@ -105,6 +115,16 @@ class Ballot:
             part = slice(first, first + HYPOTHESES)
             scores = self._score + np.cumsum(changes[part], axis=0)
             sizes = self._magnitude + np.cumsum(magnitudes[part], axis=0)
-            for votes, own in zip(self.votes, self._groups, strict=True):
-                np.add.at(votes, best_candidates(scores[:, own], sizes[:, own]), counts[part])
+            self._count(scores, sizes, counts[part])
             self._score, self._magnitude = scores[-1], sizes[-1]
+
+    def votes(self) -> list[Counts]:
+        """Summed counts, one array per group; where there was no hypothesis, one vote by the offsets alone."""
+        if self._is_empty:
+            self._count(self._score[None], self._magnitude[None], np.ones(1, np.int64))
+        return self._votes
+
+    def _count(self, scores: Matrix, sizes: Matrix, counts: Counts) -> None:
+        self._is_empty = False
+        for votes, own in zip(self._votes, self._groups, strict=True):
+            np.add.at(votes, best_candidates(scores[:, own], sizes[:, own]), counts)

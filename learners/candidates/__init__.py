@@ -1,0 +1,1 @@
+"""What all rankers share: groups of candidates, how hypotheses vote, and the weight of log probabilities."""
