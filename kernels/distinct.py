@@ -26,11 +26,10 @@ class DistinctRows:
     row_of: Offsets  # distinct row of every row of the corpus, shape (n_rows,)
 
     @classmethod
-    def of(cls, kernel: Kernel, packed: Packed, *, merge: bool = True) -> DistinctRows:
-        """Of a corpus that `kernel.prepare` returned; without `merge` every row stays a row of its own."""
+    def of(cls, kernel: Kernel, packed: Packed) -> DistinctRows:
+        """Of a corpus that `kernel.prepare` returned."""
         every = kernel.units(packed)
-        numbers = first_equals(every) if merge else np.arange(len(every))
-        first, unit_of = np.unique(numbers, return_inverse=True)
+        first, unit_of = np.unique(first_equals(every), return_inverse=True)
         units = every if len(first) == len(every) else every.take(first)
         starts = offsets_from_lengths(kernel.row_lengths(units))
         row_of = indices_of_ranges(starts[unit_of], kernel.row_lengths(every))
@@ -54,7 +53,10 @@ class DistinctRows:
 
     def units_of(self, rows: Offsets) -> Offsets:
         """Distinct units that hold these distinct rows, in order."""
-        return np.unique(np.searchsorted(self.starts, rows, "right") - 1)
+        units = rows if self.n_rows == len(self.starts) - 1 else np.searchsorted(self.starts, rows, "right") - 1
+        if (units[1:] >= units[:-1]).all():  # as they mostly are: not sorted again
+            return units[np.append(True, units[1:] > units[:-1])] if len(units) else units
+        return np.unique(units)
 
     def rows_of(self, units: Offsets) -> Offsets:
         """Distinct rows of these distinct units."""

@@ -146,13 +146,18 @@ class PositionLabeling(Kernel):
         n_cols = cols.n_positions
         out = tile_memory(rows.n_positions, n_cols, dtype, memory)
         is_single = out.dtype == np.float32 and self.is_single(rows, cols)
-        for strip in self.fill(self.work(rows, cols, out.dtype, np.float32 if is_single else np.float64), out):
+        work = self.work(rows, cols, out.dtype, np.float32 if is_single else np.float64)
+        for strip in self.fill(work, out):
             if not is_single:
                 raise self.overflow_in(rows, cols, strip, out.dtype)
             self.mend(rows, cols, strip, out)
-        if is_same(rows, cols):
+        if not self.is_mirrored(work) and is_same(rows, cols):
             mirror(out)
         return out[:, :n_cols]
+
+    def is_mirrored(self, work: Work) -> bool:  # noqa: ARG002 - a kernel that is needs it
+        """Whether values are the same bit for bit with rows and columns swapped: every operation on both commutes."""
+        return False
 
     def is_single(self, rows: Packed, cols: Packed) -> bool:
         """Whether float32 tiles are computed in float32: where nothing is negative, rounding errors stay small.

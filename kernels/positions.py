@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramline.kernels._jit import jit
+from gramline.kernels.base import Tile
 from gramline.kernels.errors import PackingError
-from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip
+from gramline.kernels.marginalized import LabelKernel, LabelPrior, Observation, PositionLabeling, Strip, Work
 from gramline.kernels.observations.base import inverse_norms
 from gramline.kernels.observations.features import Linear
-from gramline.kernels.observations.products import squared_norms, values_of
+from gramline.kernels.observations.products import PowerStrips, squared_norms, values_of
 from gramline.kernels.packing import Features, Floats, Packed, PackedSequences
 from gramline.kernels.parameters import Weight
 from gramline.kernels.priors import UniformPrior
@@ -77,6 +79,15 @@ class PositionKernel(PositionLabeling):
 
     def recursion(self, rows: Packed, cols: Packed, precision: type[np.floating[Any]]) -> NoNeighbours:  # noqa: ARG002
         return NoNeighbours()
+
+    def is_mirrored(self, work: Work) -> bool:
+        return isinstance(work.observed, PowerStrips)
+
+    def fill(self, work: Work, out: Tile) -> Iterator[tuple[int, int]]:
+        if isinstance(work.observed, PowerStrips) and work.scale == 1:  # such powers fit, and are the values
+            work.observed.fill(0, work.rows.n_positions, out)
+        else:
+            yield from super().fill(work, out)
 
 
 class NoNeighbours:

@@ -284,11 +284,11 @@ def raise_rows(first: int, columns: tuple[int, int], counts: Counts, powers: Sin
 
 @jit
 def fill_powers(
-    first: int, rows: RowSlots, cols: SlottedColumns, powers: SinglePowers, counts: Counts, out: Singles
+    first: int, rows: RowSlots, cols: SlottedColumns, n_cols: int, powers: SinglePowers, counts: Counts, out: Singles
 ) -> None:
-    """out[i, t] = k_x of row first + i and column t in float32; `counts` is room for some rows."""
+    """out[i, t] = k_x of row first + i and column t of `n_cols` in float32; `counts` is room for some rows."""
     room = room_for_counts(cols)
     for low in range(0, len(out), len(counts)):
         high = min(low + len(counts), len(out))
         count_common(first + low, rows, cols, room, counts[: high - low])
-        raise_rows(first + low, (0, out.shape[1]), counts[: high - low], powers, out[low:high])
+        raise_rows(first + low, (0, n_cols), counts[: high - low], powers, out[low:high])

@@ -28,6 +28,7 @@ from gramline.kernels.observations.product_loops import (
     sum_squares,
     to_distances,
 )
+from gramline.kernels.observations.reused import ReusedFeatures
 from gramline.kernels.packing import Features, Floats, Ints, Packed, frozen
 
 # Measured on 2048 columns: a dense line costs about as much as a rare list of this share of the columns.
@@ -82,6 +83,9 @@ def slotted(rows: Features, cols: Features, dense_share: float, *, counts: bool)
         index = cols.index(col_values, counts=counts)
         return index.rows(rows, row_values), index.columns
     least_dense = max(1, int(len(cols) * dense_share))
+    if counts and isinstance(cols, ReusedFeatures):
+        known = cols.slots(least_dense)
+        return known.rows(rows, row_values), known.columns
     row_slots, col_slots, n_dense, rare_starts = assign_slots(rows.indices, cols.indices, least_dense)
     columns = room_for_columns(n_dense, len(cols), rare_starts, counts=counts)
     if counts:
@@ -128,10 +132,11 @@ class PowerStrips:
     """Binary features and a power of their dot product, in single precision from the counts on.
 
     A power is a product of at most four numbers below 1e5, so nothing overflows and a few roundings are all the error.
+    `fill` takes arrays that are wider, too.
     """
 
     def __init__(self, rows: Features, cols: Features, feature_map: FeatureMap, power: Power) -> None:
-        self.counted = Counted(rows, cols)
+        self.counted, self.n_cols = Counted(rows, cols), len(cols)
         sides = (rows, cols)
         scales = [
             inverse_norms(feature_map.self_values(side)) if feature_map.normalized else np.ones(len(side))
@@ -146,7 +151,8 @@ class PowerStrips:
 
     def fill(self, first: int, last: int, out: Singles) -> None:
         counted = self.counted
-        fill_powers(first, counted.rows, counted.cols, self.powers, counted.room, out[: last - first])
+        sides = (first, counted.rows, counted.cols)
+        fill_powers(*sides, self.n_cols, self.powers, counted.room, out[: last - first])
 
 
 class SummedStrips:

@@ -109,6 +109,9 @@ class SequenceLabeling(ReachingLabeling):
         kind = Chains if precision is np.float64 else GappySweeps
         return kind(rows.starts, cols.starts, float(self.gap))
 
+    def is_mirrored(self, work: Work) -> bool:
+        return self.gap == 0 and self.label_kernel is None and isinstance(work.observed, PowerStrips)
+
     def fill(self, work: Work, out: Tile) -> Iterator[tuple[int, int]]:
         if self.gap > 0 or not isinstance(work.observed, PowerStrips):
             yield from super().fill(work, out)

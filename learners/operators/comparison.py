@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from itertools import groupby
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.errors import KernelOverflowError
+from gramline.kernels.observations.reused import reused
 from gramline.kernels.packing import Packed, concatenate
-from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, Tile
-from gramline.learners.operators.packets import Changed, Delivery, Packet
+from gramline.learners.operators.packets import Changed, Packet, Values, combined
+from gramline.learners.operators.sum_loops import clear_received
 from gramline.learners.operators.tile_memory import TileMemory
 
-BATCH_ROWS = 2048  # changed rows that are compared at once: about one tile
+BATCH_ROWS = 2048  # rows of changed structures that are compared at once, about: one tile
+SPARE_VALUES = 500_000  # that are computed for nothing sooner than another selection of units is indexed
 
 
 @dataclass(frozen=True)
@@ -48,18 +52,48 @@ def computing(gram: object) -> Computing | None:
     return gram.computing() if isinstance(gram, ComputesValues) else None
 
 
-class Comparison:
-    """Kernel values between the units of one corpus, counted."""
+class Batch(NamedTuple):
+    """Changes that are brought together."""
 
-    def __init__(self, how: Computing, gram: ComputesValues, *, merge: bool) -> None:
-        self.distinct = DistinctRows.of(how.kernel, how.packed, merge=merge)
+    whole: Packet  # all of them, one after the other
+    rows: Packed  # the structures that hold changed rows
+    units: Indices  # their numbers
+    starts: Indices  # first row of the structures of each packet, and the end
+    lines: Indices  # changed rows among those of `rows`
+    packets: Sequence[Packet]  # oldest first
+
+    @classmethod
+    def of(cls, packets: Sequence[Packet]) -> Batch:
+        parts = [packet.changed for packet in packets if packet.changed is not None]
+        rows = parts[0].packed if len(parts) == 1 else concatenate([part.packed for part in parts])
+        starts = offsets_from_lengths([part.n_rows for part in parts])
+        lines = np.concatenate([first + part.rows for first, part in zip(starts, parts, strict=False)])
+        return cls(combined(packets), rows, np.concatenate([part.units for part in parts]), starts, lines, packets)
+
+
+class Strip(NamedTuple):
+    """What some units have not received."""
+
+    whole: Packet
+    places: Indices  # of these units among those asked for
+    values: Values
+
+
+class Comparison:
+    """Kernel values between the distinct units of one corpus, counted."""
+
+    def __init__(self, how: Computing, gram: ComputesValues) -> None:
+        self.distinct = DistinctRows.of(how.kernel, how.packed)
         self._kernel, self._dtype, self._gram = how.kernel, how.dtype, gram
         self._square, self._strip = TileMemory(how.dtype), TileMemory(how.dtype)  # a visit needs both
+        self._batches: dict[tuple[int, ...], Batch] = {}  # of the last visit: the next one needs nearly the same
+        self._taken: tuple[Indices, Packed] = np.empty(0, np.int64), how.packed.structures(0, 0)
 
     def changed(self, rows: Indices) -> Changed:
-        """The units of these rows, as a corpus."""
+        """The units of these distinct rows, as a corpus."""
         units = self.distinct.units_of(rows)
-        return Changed(self.distinct.take(units), units, np.searchsorted(self.distinct.rows_of(units), rows))
+        every = self.distinct.rows_of(units)
+        return Changed(self.distinct.take(units), units, np.searchsorted(every, rows), len(every))
 
     def keeps(self, i: int, j: int) -> bool:
         """Whether this tile can be read instead."""
@@ -67,36 +101,37 @@ class Comparison:
 
     def square(self, units: Indices) -> Tile:
         """Values between the rows of these units, in memory that the next one reuses."""
-        packed = self.distinct.take(units)
+        packed = self._take(units)
         return self._tile(self._square, (packed, units), (packed, units))
 
-    def strips(self, packets: Sequence[Packet], units: Indices, seen: Indices) -> Iterator[Delivery]:
-        """Packets, rows that have not received them, and their values, of units that received all until `seen`.
+    def strips(self, packets: Sequence[Packet], units: Indices, seen: Indices) -> Iterator[Strip]:
+        """What units have not received, each of which has received everything until its `seen`.
 
-        Rows are counted among those of `units`.
+        Columns of the values are the rows of these units.
         """
-        offsets = offsets_from_lengths(self.distinct.lengths[units])
-        order = np.argsort(seen, kind="stable")  # so that rows which have not received a packet come first
-        for batch in _batches(sorted(packets, key=lambda packet: packet.stamp), int(seen.min()) if len(seen) else 0):
-            places = order[: np.searchsorted(seen[order], batch[-1].stamp)]
+        order = np.argsort(seen, kind="stable")  # so that units which have not received a packet come first
+        since = int(seen.min()) if len(seen) else 0
+        before, self._batches = self._batches, {}
+        for group in _groups([packet for packet in packets if packet.stamp > since and packet.changed is not None]):
+            key = tuple(map(id, group))
+            batch = self._batches[key] = before.get(key) or Batch.of(group)
+            places = np.sort(order[: np.searchsorted(seen[order], group[-1].stamp)])
+            if (len(units) - len(places)) * batch.rows.n_positions <= SPARE_VALUES:
+                places = np.arange(len(units))
             cols = units[places]
-            lengths = self.distinct.lengths[cols]
-            parts = [packet.changed for packet in batch if packet.changed is not None]
-            rows = parts[0].packed if len(parts) == 1 else concatenate([part.packed for part in parts])
-            row_units = np.concatenate([part.units for part in parts])
-            tile = self._tile(self._strip, (rows, row_units), (self.distinct.take(cols), cols))
-            received = np.repeat(seen[places], lengths)
-            changed = []
-            first = 0
-            for packet, part in zip(batch, parts, strict=True):
-                last = first + int(self.distinct.lengths[part.units].sum())
-                tile[first:last, np.searchsorted(received, packet.stamp) :] = 0.0
-                changed.append(first + part.rows)
-                first = last
-            lines = np.concatenate(changed)
-            values = tile if len(lines) == len(tile) else tile[lines]
-            is_in_order = len(places) == len(units) and bool((np.diff(places) == 1).all())
-            yield batch, slice(None) if is_in_order else indices_of_ranges(offsets[places], lengths), values
+            tile = self._tile(self._strip, (batch.rows, batch.units), (self._take(cols), cols))
+            if int(seen[places].max(initial=0)) >= group[0].stamp:
+                received = np.repeat(seen[places], self.distinct.lengths[cols])
+                clear_received(tile, batch.starts, np.array([packet.stamp for packet in group]), received)
+            yield Strip(batch.whole, places, Values(tile, batch.lines))
+
+    def _take(self, units: Indices) -> Packed:
+        """These units as a corpus; most are asked for several times in a row, and indexed once for all."""
+        known, packed = self._taken
+        if not np.array_equal(units, known):
+            packed = reused(self.distinct.take(units))
+            self._taken = units, packed
+        return packed
 
     def _tile(self, memory: TileMemory, rows: tuple[Packed, Indices], cols: tuple[Packed, Indices]) -> Tile:
         height, width = (int(self.distinct.lengths[units].sum()) for _, units in (rows, cols))
@@ -108,17 +143,11 @@ class Comparison:
         return tile
 
 
-def _batches(packets: Sequence[Packet], since: int) -> Iterator[list[Packet]]:
-    """Packets made after `since`, in order, as many at once as fill about one tile."""
-    batch: list[Packet] = []
-    size = 0
-    for packet in packets:
-        if packet.stamp <= since or packet.changed is None:
-            continue
-        batch.append(packet)
-        size += packet.changed.packed.n_positions
-        if size >= BATCH_ROWS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _groups(packets: Sequence[Packet]) -> Iterator[list[Packet]]:
+    """Packets in order, as many together as fill about one tile.
+
+    Bounds follow from what was changed before, whatever the others are: whoever brings a packet, and whenever, brings
+    it together with the same ones.
+    """
+    for _, group in groupby(sorted(packets, key=lambda packet: packet.stamp), lambda one: one.begin // BATCH_ROWS):
+        yield list(group)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.distinct import DistinctRows
+from gramline.kernels.observations.reused import reused
 from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.errors import LearnerError
@@ -110,7 +111,7 @@ class ComputedGram:
         blocks = _blocks(outer, self.layout.cols.block_rows)
         for first, last in _cuts(inner.lengths[used], self.layout.rows.block_rows):
             units = used[first:last]
-            cols, part = inner.take(units), weights[inner.rows_of(units)]
+            cols, part = reused(inner.take(units)), weights[inner.rows_of(units)]
             for rows, target in blocks:
                 product[target] += self._between(rows, cols, memory.of(target.stop - target.start, len(part))) @ part
 
@@ -118,11 +119,11 @@ class ComputedGram:
         """Each tile serves (i, j) and (j, i)."""
         memory = TileMemory(self.dtype)
         blocks = _blocks(sides, self.layout.rows.block_rows)
-        for i, (rows, row_range) in enumerate(blocks):
-            for j in range(i, len(blocks)):
-                cols, col_range = blocks[j]
+        for j, (packed, col_range) in enumerate(blocks):
+            cols = reused(packed)  # by columns, so that one block is indexed at a time
+            for i, (rows, row_range) in enumerate(blocks[: j + 1]):
                 height, width = (span.stop - span.start for span in (row_range, col_range))
-                tile = self._between(rows, cols, memory.of(height, width))
+                tile = self._between(cols if i == j else rows, cols, memory.of(height, width))
                 product[row_range] += tile @ weights[col_range]
                 if i != j:
                     product[col_range] += tile.T @ weights[row_range]

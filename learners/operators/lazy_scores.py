@@ -9,7 +9,7 @@ are compared. Most of it may be brought by other processes (`orders`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.checkpoints import State, named, part_of
 from gramline.learners.errors import LearnerError
+from gramline.learners.operators.change_sums import add_changes
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.operators.orders import Orders, SpreadsUpdates
 from gramline.learners.operators.packets import Packet, Rows, Scores, combined
@@ -51,7 +52,7 @@ class LazyScores:
         n_rows = self._source.n_rows
         self._scores = [Scores(np.zeros((n, n_rows)), np.zeros(n_rows)) for n in n_columns]
         self._packets: list[Packet] = []  # changes that some row has not received, oldest first
-        self._clock = 0
+        self._clock = self._n_changed = 0
         spreader = gram.spreader(n_columns) if isinstance(gram, SpreadsUpdates) else None
         self._orders = None if spreader is None else Orders(spreader, self._source)
 
@@ -134,7 +135,7 @@ class LazyScores:
             arrays |= {f"{number}.sums": scores.sums.copy(), f"{number}.magnitudes": scores.magnitudes.copy()}
         for number, packet in enumerate(self._packets):
             arrays |= named(f"packet.{number}", packet.to_arrays())
-        return arrays | {"n_packets": np.array(len(self._packets))}
+        return arrays | {"n_packets": np.array(len(self._packets)), "n_changed": np.array(self._n_changed)}
 
     def resume(self, state: State) -> None:
         """Go on where `state` was; the structures of changed rows are packed again."""
@@ -147,6 +148,7 @@ class LazyScores:
             number_text, _, field = name.partition(".")
             by_packet[int(number_text)][field] = array
         self._packets = [Packet.from_arrays(arrays, self._source.packed(arrays["rows"])) for arrays in by_packet]
+        self._n_changed = int(state.get("n_changed", np.array(0)))
 
     def _made(self, here: Rows, changes: dict[int, Change]) -> Iterator[Packet]:
         """The changes of all problems, one below the other: one matrix product per tile brings them all."""
@@ -165,23 +167,5 @@ class LazyScores:
         changed = np.arange(here.start, here.stop)[rows] if isinstance(here, slice) else here[rows]
         for part in self._source.parts(changed):
             packed = self._source.packed(changed[part])
-            yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, packed)
-
-
-def add_changes(packet: Packet, scores: Mapping[int, Scores], target: Rows, values: Tile) -> None:
-    """S[target] += d^T G[c, target] for the changed rows c of a packet; `values` are G[c, target].
-
-    `target` counts in the rows of the visit. A problem that has come to its end takes no part.
-    """
-    wide = np.ascontiguousarray(values, np.float64)
-    if wide.min(initial=0.0) >= 0.0:  # as most kernels are: one product for both
-        sums, magnitudes = np.split(np.concatenate([packet.steps, packet.sizes]) @ wide, [len(packet.steps)])
-    else:
-        sums, magnitudes = packet.steps @ wide, packet.sizes @ np.abs(wide)
-    end = 0
-    for number, (problem, columns) in enumerate(packet.touched.items()):
-        if (own := scores.get(problem)) is not None:
-            for offset, column in enumerate(columns.tolist()):
-                own.sums[column, target] += sums[end + offset]
-            own.magnitudes[target] += magnitudes[number]
-        end += len(columns)
+            yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, packed, self._n_changed)
+            self._n_changed += 0 if packed is None else packed.n_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +15,9 @@ from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, Matrix, Tile
 
 Rows: TypeAlias = "slice | Indices"
+
+FEW_KINDS = 8  # in any case
+KINDS_SHARE = 0.5  # of the rows: with more kinds of changes than that, adding them up first saves nothing
 
 
 class Scores(NamedTuple):
@@ -30,6 +34,16 @@ class Changed:
     packed: Packed
     units: Indices  # their numbers
     rows: Indices  # which rows of `packed` are the changed ones
+    n_rows: int  # of `packed`
+
+
+class Kinds(NamedTuple):
+    """The changes of a packet that are not the same, and which rows have them."""
+
+    steps: Matrix  # shape (n_changed, n_kinds)
+    sizes: Matrix  # shape (n_problems, n_kinds)
+    order: Indices  # places of rows in the packet, kind by kind, shape (n,)
+    starts: Indices  # of each kind in `order`, and the end, shape (n_kinds + 1,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +56,28 @@ class Packet:
     sizes: Matrix  # shape (n_problems, n)
     touched: dict[int, Indices]  # by problem: the columns of its weights that the next lines of `steps` are
     changed: Changed | None  # where values are computed
+    begin: int = 0  # rows of changed structures in all packets before it
+
+    @cached_property
+    def kinds(self) -> Kinds | None:
+        """Rows that change in the same way, together; None where most change in a way of their own."""
+        every = np.concatenate([self.steps, self.sizes])
+        weights = np.sqrt(np.arange(2.0, len(every) + 2.0))
+        keys = np.zeros(len(self.rows))
+        for weight, line in zip(weights, every, strict=True):  # one by one: equal columns have equal sums
+            keys += weight * line
+        _, first, kind_of = np.unique(keys, return_index=True, return_inverse=True)
+        is_few = len(first) <= max(FEW_KINDS, KINDS_SHARE * len(keys))
+        if not is_few or not np.array_equal(every[:, first][:, kind_of], every):
+            return None
+        starts = offsets_from_lengths(np.bincount(kind_of, minlength=len(first)))
+        return Kinds(self.steps[:, first], self.sizes[:, first], np.argsort(kind_of, kind="stable"), starts)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """All but the structures, which follow from the rows; packets never change, so these are no copies."""
         return {
             "stamp": np.array(self.stamp),
+            "begin": np.array(self.begin),
             "rows": self.rows,
             "steps": self.steps,
             "sizes": self.sizes,
@@ -60,7 +91,8 @@ class Packet:
         """The inverse of `to_arrays`."""
         columns = np.split(arrays["columns"], arrays["ends"][:-1])
         touched = dict(zip(arrays["problems"].tolist(), columns, strict=True))
-        return cls(int(arrays["stamp"]), arrays["rows"], arrays["steps"], arrays["sizes"], touched, changed)
+        steps, sizes, begin = arrays["steps"], arrays["sizes"], int(arrays.get("begin", np.array(0)))
+        return cls(int(arrays["stamp"]), arrays["rows"], steps, sizes, touched, changed, begin)
 
 
 def combined(packets: Sequence[Packet]) -> Packet:
@@ -90,5 +122,17 @@ def combined(packets: Sequence[Packet]) -> Packet:
     return Packet(packets[-1].stamp, rows, steps, sizes, touched, None)
 
 
+class Values(NamedTuple):
+    """G between changed rows and visited ones, as it lies in a tile."""
+
+    tile: Tile  # rows are C-contiguous, or columns are
+    lines: Indices | None = None  # of the tile, one for every changed row; None: all, in order
+    columns: Indices | None = None  # of the tile, one for every visited row; None: all, in order
+
+    def matrix(self) -> Matrix:
+        """The values themselves in double precision, of all columns of the tile."""
+        return np.asarray(self.tile if self.lines is None else self.tile[self.lines], np.float64)
+
+
 # Packets, which of the visited rows have not received them, and G between their changed rows and these.
-Delivery: TypeAlias = "tuple[Sequence[Packet], Rows, Tile]"
+Delivery: TypeAlias = "tuple[Sequence[Packet], Rows, Values]"

@@ -10,13 +10,13 @@ from typing import Protocol
 
 import numpy as np
 
-from gramline.kernels.ranges import offsets_from_lengths
-from gramline.learners.arrays import Indices, Matrix, Tile
+from gramline.kernels.ranges import indices_of_ranges, offsets_from_lengths
+from gramline.learners.arrays import Indices, Tile
 from gramline.learners.operators.comparison import Comparison, ComputesValues
 from gramline.learners.operators.gather_loops import gather_columns
 from gramline.learners.operators.layout import by_block
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.operators.packets import Changed, Delivery, Packet, Rows
+from gramline.learners.operators.packets import Changed, Delivery, Packet, Rows, Values
 
 NEVER = 1 << 62  # later than every change
 
@@ -67,9 +67,8 @@ class RowSource(Protocol):
 def source_of(gram: GramOperator) -> RowSource:
     """Computed where no tile is kept, otherwise from tiles, with what is left out of them computed."""
     if isinstance(gram, ComputesValues) and (how := gram.computing()) is not None:
-        keeps_any = gram.keeps(0, 0)
-        compare = Comparison(how, gram, merge=not keeps_any)
-        return TileRows(gram, compare) if keeps_any else ComputedRows(compare)
+        compare = Comparison(how, gram)
+        return TileRows(gram, compare) if gram.keeps(0, 0) else ComputedRows(compare)
     return TileRows(gram, None)
 
 
@@ -91,8 +90,11 @@ class ComputedRows:
 
     def pending(self, rows: Rows, packets: Sequence[Packet], seen: Indices) -> Iterator[Delivery]:
         units = self._units(rows)
-        firsts = offsets_from_lengths(self._distinct.lengths[units])[:-1]
-        return self._compare.strips(packets, units, seen[firsts])
+        lengths = self._distinct.lengths[units]
+        offsets = offsets_from_lengths(lengths)
+        for whole, places, values in self._compare.strips(packets, units, seen[offsets[:-1]]):
+            is_all = len(places) == len(units)
+            yield [whole], slice(None) if is_all else indices_of_ranges(offsets[places], lengths[places]), values
 
     def parts(self, rows: Indices) -> list[Indices]:
         return [np.arange(len(rows))]
@@ -130,7 +132,8 @@ class ComputedRows:
 
 
 class TileRows:
-    """Values from tiles that are kept; those of tiles left out are computed for changed structures only."""
+    """Values from tiles that are kept; those of tiles left out are computed for changed structures only, equal ones
+    once."""
 
     def __init__(self, gram: GramOperator, compare: Comparison | None) -> None:
         self._gram, self._layout, self._compare = gram, gram.layout.rows, compare
@@ -159,19 +162,17 @@ class TileRows:
                 if packet.stamp > int(received.min()):
                     newer.setdefault(self._block(packet), []).append(packet)
             kept = [other for other in newer if self._compare is None or self._compare.keeps(other, block)]
-            is_whole = len(target) == own.stop - own.start
             for other, tile in self._gram.column_blocks(block, kept):
                 for packet in newer[other]:
-                    lines = _lines(tile, packet.rows - self._layout.rows(other).start)
-                    values: Tile = lines if is_whole else lines[:, target - own.start]
                     fresh = received < packet.stamp
-                    yield ([packet], places, values) if fresh.all() else ([packet], places[fresh], values[:, fresh])
+                    is_whole = len(target) == own.stop - own.start and bool(fresh.all())
+                    lines = packet.rows - self._layout.rows(other).start
+                    values = _lines(tile, lines, None if is_whole else target[fresh] - own.start)
+                    yield [packet], places if is_whole else places[fresh], values
             if self._compare is not None:
                 left_out = [packet for other, made in newer.items() if other not in kept for packet in made]
-                units = self._compare.distinct.units_of(target)
-                firsts = np.searchsorted(target, self._compare.distinct.starts[units])
-                for batch, fresh_rows, values in self._compare.strips(left_out, units, received[firsts]):
-                    yield batch, places[fresh_rows], values
+                for whole, some, values in _computed(self._compare, left_out, target, received):
+                    yield [whole], places[some], values
 
     def _block(self, packet: Packet) -> int:
         return int(np.searchsorted(self._layout.block_starts, packet.rows[0], "right")) - 1
@@ -180,7 +181,7 @@ class TileRows:
         return list(by_block(self._layout.block_starts, rows).values())
 
     def packed(self, rows: Indices) -> Changed | None:
-        return None if self._compare is None else self._compare.changed(rows)
+        return None if self._compare is None else self._compare.changed(self._compare.distinct.row_of[rows])
 
     def seen(self, rows: Rows) -> Indices:
         return self._seen[rows]
@@ -207,10 +208,36 @@ class TileRows:
         return row
 
 
-def _lines(tile: Tile, rows: Indices) -> Matrix:
-    """tile[rows] as float64, gathered along the contiguous axis: a mirrored tile is a transposed view."""
-    if tile.flags.c_contiguous:
-        return tile[rows].astype(np.float64, copy=False)
-    gathered = np.empty((tile.shape[1], len(rows)))
-    gather_columns(tile.T, rows, gathered)
-    return gathered.T
+def _lines(tile: Tile, rows: Indices, cols: Indices | None) -> Values:
+    """tile[rows], or tile[rows][:, cols]; a mirrored tile, a transposed view, is gathered along its contiguous axis."""
+    if tile.flags.c_contiguous and (cols is None or 2 * len(cols) > tile.shape[1]):
+        return Values(tile, rows, cols)
+    if tile.strides[1] == tile.itemsize:
+        return Values(tile[rows] if cols is None else tile[np.ix_(rows, cols)])
+    lines = tile.T if cols is None else tile.T[cols]
+    gathered = np.empty((len(lines), len(rows)))
+    gather_columns(lines, rows, gathered)
+    return Values(gathered.T)
+
+
+def _computed(
+    compare: Comparison, packets: Sequence[Packet], target: Indices, received: Indices
+) -> Iterator[tuple[Packet, Indices, Values]]:
+    """What rows of the Gram have not received, from values between distinct rows; places among `target`."""
+    own = compare.distinct.row_of[target]
+    rest = np.arange(len(target))
+    while len(rest):  # once, unless equal rows have received different things
+        units = compare.distinct.units_of(own[rest])
+        unit_of = np.searchsorted(compare.distinct.starts[units], own[rest], "right") - 1
+        seen = np.full(len(units), np.iinfo(np.int64).max)
+        np.minimum.at(seen, unit_of, received[rest])
+        is_here = received[rest] == seen[unit_of]
+        here, unit_of = rest[is_here], unit_of[is_here]
+        for whole, places, values in compare.strips(packets, units, seen):
+            lengths = compare.distinct.lengths[units]
+            firsts = np.full(len(units), -1)  # column of the first row of each unit
+            firsts[places] = offsets_from_lengths(lengths[places])[:-1]
+            columns = firsts[unit_of] + own[here] - compare.distinct.starts[units][unit_of]
+            takes = firsts[unit_of] >= 0
+            yield whole, here[takes], values._replace(columns=columns[takes])
+        rest = rest[~is_here]

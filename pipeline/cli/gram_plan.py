@@ -26,6 +26,7 @@ from gramline.pipeline.cli.terminal.output import (
     say_json,
     say_pairs,
     say_table,
+    short_path,
     size,
 )
 from gramline.pipeline.cli.workplaces import workplace
@@ -98,6 +99,8 @@ def plan(
             machines = Machines(n_threads, 1 if learner.is_lazy else n_threads, bandwidth)
             ways = training_alternatives(todo, executor, demand, machines, forecast.room.free_bytes)
     result = forecast.to_dict(n_threads)
+    if (loan := todo.loan) is not None:
+        result |= {"lent": len(loan.tiles), "lender": loan.lender.url}
     if demand is not None:
         result |= {
             "learner": wanted,
@@ -132,7 +135,10 @@ def _say_forecast(forecast: Forecast, result: dict[str, Any], threads: int) -> N
     is_measured = forecast.seconds_per_cell or not result["to_compute"]
     time = f"about {duration(result['seconds'])} on {count(result['threads'], 'thread')}, reading and writing included"
     left_out = f"; {forecast.plan.n_left_out:,} are not stored" if forecast.plan.n_left_out else ""
-    tiles = f"{result['tiles']:,} of {forecast.block_rows:,} rows, {result['present']:,} of them present{left_out}"
+    present = f"{result['present']:,} of them present"
+    if "lender" in result:
+        present = f"{result['lent']:,} of them lent by {short_path(result['lender'])}"
+    tiles = f"{result['tiles']:,} of {forecast.block_rows:,} rows, {present}{left_out}"
     say_pairs(
         {
             "matrix": f"{height:,} x {width:,}",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from gramline.kernels.observations.reused import INDEX_BYTES, reused
 from gramline.kernels.packing import Packed
 
 if TYPE_CHECKING:
@@ -50,11 +51,16 @@ def packed_bytes(packed: Packed) -> int:
     return sum(array.nbytes for array in packed.arrays().values())
 
 
-_blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, packed_bytes)
+def _block_bytes(packed: Packed) -> int:
+    """With the index of its features, about."""
+    return packed_bytes(packed) + (INDEX_BYTES * len(packed.features.indices))
+
+
+_blocks: Cache[Packed] = Cache(BLOCK_CACHE_BYTES, _block_bytes)
 
 
 def cached_block(store: TileStore, block: int, *, of_columns: bool) -> Packed:
     """A block of the store's corpora, kept for the next tiles."""
     return _blocks.get(
-        (store.url, store.identity, of_columns, block), lambda: store.read_block(block, of_columns=of_columns)
+        (store.url, store.identity, of_columns, block), lambda: reused(store.read_block(block, of_columns=of_columns))
     )

@@ -187,6 +187,11 @@ class GramBuild:
         return self._plan
 
     @property
+    def loan(self) -> Loan | None:
+        """Tiles that a store which is still to be made takes from one of a smaller corpus; the plan has them."""
+        return self._loan if self.is_new and self.plan else None
+
+    @property
     def compression(self) -> str:
         return self._store.compression if self._store is not None else self._choices.compression or "none"
 

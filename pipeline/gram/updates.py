@@ -18,7 +18,7 @@ import numpy as np
 
 from gramline.learners.arrays import Indices
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
-from gramline.learners.operators.lazy_scores import add_changes
+from gramline.learners.operators.change_sums import add_changes
 from gramline.learners.operators.orders import Order, Receive
 from gramline.learners.operators.packets import Packet, Rows, Scores, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
@@ -141,6 +141,7 @@ def _read_change(letters: Letters, number: int, source: RowSource) -> Packet:
         arrays["sizes"],
         dict(zip(arrays["problems"].tolist(), columns, strict=True)),
         source.packed(arrays["rows"]),
+        int(arrays["begin"]),
     )
 
 
@@ -150,6 +151,7 @@ def _write_change(letters: Letters, number: int, packet: Packet) -> None:
         _change(number),
         {
             "stamp": np.array(packet.stamp),
+            "begin": np.array(packet.begin),
             "rows": packet.rows,
             "steps": packet.steps,
             "sizes": packet.sizes,

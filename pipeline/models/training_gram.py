@@ -106,7 +106,7 @@ def _pays(kernel: Kernel, corpus: Corpus, learner: Learner) -> bool:
     """
     if learner.is_lazy:
         return False
-    demand = measure_demand(learner, kernel, corpus)
+    demand = measure_demand(learner, kernel, corpus, merges=True)
     build = GramBuild(kernel, corpus, None)
     ways = training_alternatives(build, InlineExecutor(), demand, Machines(), free_bytes(gettempdir()))
     return any(way.is_recommended and way.keep == "all" for way in ways)

@@ -36,14 +36,6 @@ def test_rows_that_are_merged_are_equal(name: str) -> None:
 
 
 @every_corpus
-def test_without_merging_every_row_stays(name: str) -> None:
-    kernel, corpus = CORPORA[name]
-    packed = kernel.prepare(corpus.packed())
-    distinct = DistinctRows.of(kernel, packed, merge=False)
-    assert distinct.row_of.tolist() == list(range(int(kernel.row_lengths(packed).sum())))
-
-
-@every_corpus
 def test_structures_taken_in_any_order(name: str) -> None:
     kernel, corpus = CORPORA[name]
     packed = kernel.prepare(corpus.packed())

@@ -196,7 +196,8 @@ class TestCompiledEqualsInterpreted:
                 for degree in range(1, 5):
                     how = SinglePowers(np.float32(0.5), degree, singles, singles, units, units)
                     pick(count_loops.raise_rows)(3, (0, 5), counts, how, lines[number, degree - 1])
-                    pick(count_loops.fill_powers)(0, rows, cols, how, np.empty_like(counts), powers[number, degree - 1])
+                    room, power = np.empty_like(counts), powers[number, degree - 1]
+                    pick(count_loops.fill_powers)(0, rows, cols, 5, how, room, power)
             results.append((counted, distances, counts[:, :5], powers, lines))
         for compiled, interpreted in zip(*results, strict=True):
             assert np.array_equal(compiled, interpreted)

@@ -110,6 +110,20 @@ def test_equal_rows_are_one_row() -> None:
     assert sorted(set(visit.local.tolist())) == [0, 1]
 
 
+def test_equal_rows_are_compared_once_where_tiles_are_left_out() -> None:
+    corpus = Corpus.from_sequences([["a", "b"], ["b", "a"]] * 16).with_features("spelling", 0)
+    kernel = PositionKernel(Polynomial(2))
+    gram = PartGram(kernel, kernel.prepare(corpus.packed()), block_rows=8)
+    whole, layout, scores = kernel.gram(corpus), gram.layout.rows, LazyScores(gram, [2])
+    changed, steps = np.array([0, 1, 3]), np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 0.0]])
+    visit = scores.enter(layout.rows(5))
+    scores.leave(visit, [Change(changed, steps, np.ones(3))])
+    before = gram.values_computed
+    visit = scores.enter(layout.rows(6))
+    np.testing.assert_allclose(visit.scores[0].sums, (whole[layout.rows(5)][changed][:, layout.rows(6)].T @ steps).T)
+    assert gram.values_computed - before == 2 * 2 + 8 * 8  # the strip between distinct rows, and the tile of the visit
+
+
 @pytest.mark.parametrize("normalized", [False, True])
 def test_a_linear_kernel_multiplies_by_its_features(normalized: bool) -> None:
     kernel = PositionKernel(Linear(normalized=normalized), c=0.7)

@@ -92,7 +92,12 @@ def test_plans_for_a_cluster_that_is_not_there(gramline: Any, corpus: Path) -> N
 def test_a_corpus_that_grew_takes_the_tiles_of_the_store_beside(gramline: Any, corpus: Path) -> None:
     gramline(*BUILD, "-o", "first.zarr")
     generate_saleslog(20, seed=3).save(corpus)
+    plan = ("gram", "plan", *BUILD[2:], "-o", "second.zarr")
+    planned = gramline(*plan, "--json").json
+    assert "of them lent by first.zarr" in " ".join(gramline(*plan).out.split())
+    assert planned["lender"].endswith("first.zarr")
+    assert planned["lent"] == planned["present"] > 0
     result = gramline(*BUILD, "-o", "second.zarr", "--json").json
-    assert result["reused"] > 0
+    assert result["reused"] == planned["lent"]
     assert result["computed"] == result["n_tiles"] - result["reused"]
     assert gramline("gram", "verify", "second.zarr", "--inline").code == 0
