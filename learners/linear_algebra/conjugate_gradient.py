@@ -16,19 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from gramline.learners.arrays import Matrix
-from gramline.learners.checkpoints import Checkpoint, State, part_of
+from gramline.learners.checkpoints import Checkpoint, State, named, part_of
 from gramline.learners.errors import ConvergenceError, Outcome
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.orthonormal import orthonormal
 from gramline.learners.linear_algebra.solve_memory import SolveMemory, begin_all, numbered
 
+ENDED = "ended"  # before the names of the arrays of a result
 SLACK = 10.0  # a true residual up to this many tolerances still counts as converged
 
 
@@ -147,12 +148,31 @@ def solve_together(
     return [results[number] for number in range(len(solves))]
 
 
+class Ended(NamedTuple):
+    """How the result of a solve that has come to its end is kept in a state."""
+
+    to_state: Callable[[Any], State]
+    from_state: Callable[[State], Any]
+
+
+def _solutions_state(solutions: Sequence[Solution]) -> State:
+    return numbered([solution.to_arrays() for solution in solutions]) | {"n_solutions": np.array(len(solutions))}
+
+
+def _solutions_of(state: State) -> list[Solution]:
+    return [Solution.from_arrays(part_of(state, str(number))) for number in range(int(state["n_solutions"]))]
+
+
+SOLUTIONS = Ended(_solutions_state, _solutions_of)
+
+
 def solve_surviving(
     apply_all: Callable[[dict[int, Matrix]], dict[int, Matrix]],
-    solves: Sequence[Solve],
+    solves: Sequence[Generator[Matrix, Matrix, Result]],
     memories: Sequence[SolveMemory],
     checkpoint: Checkpoint,
-) -> list[list[Solution]]:
+    ended: Ended = SOLUTIONS,
+) -> list[Result]:
     """`solve_together` from a checkpoint that keeps the `memories` of the solves.
 
     Products are made of the same blocks then as without an interruption.
@@ -161,30 +181,24 @@ def solve_surviving(
     if (begun := checkpoint.restore()) is not None:
         begin_all(memories, begun)
         n_begun = n_products = int(begun["n_products"])
-    done = {number: solutions for number, memory in enumerate(memories) if (solutions := _ended(memory.begun))}
+    done = {
+        number: ended.from_state(last)
+        for number, memory in enumerate(memories)
+        if (last := part_of(memory.begun or {}, ENDED))
+    }
 
     def state() -> State:
         return numbered([memory.state for memory in memories]) | {"n_products": np.array(n_products)}
 
-    def after(results: dict[int, list[Solution]], is_last: bool) -> None:
+    def after(results: dict[int, Result], is_last: bool) -> None:
         nonlocal n_products
-        for number, solutions in results.items() if memories else ():
-            memories[number].state = _ended_state(solutions)
+        for number, result in results.items() if memories else ():
+            memories[number].state = named(ENDED, ended.to_state(result))
         if n_products > n_begun:
             checkpoint.offer(f"iteration {n_products}", state, is_last=is_last)
         n_products += 1
 
     return solve_together(apply_all, solves, done, after)
-
-
-def _ended_state(solutions: Sequence[Solution]) -> State:
-    return numbered([solution.to_arrays() for solution in solutions]) | {"n_solutions": np.array(len(solutions))}
-
-
-def _ended(state: State | None) -> list[Solution]:
-    """The solutions of a solve that had come to its end; none of one that had not."""
-    n_solutions = int(state["n_solutions"]) if state is not None and "n_solutions" in state else 0
-    return [Solution.from_arrays(part_of(state or {}, str(number))) for number in range(n_solutions)]
 
 
 def block_cg_steps(

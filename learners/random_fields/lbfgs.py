@@ -6,13 +6,15 @@ stored elements, so G times them is known and a line search reads no tile.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gramline.learners.arrays import Floats
+from gramline.learners.checkpoints import State, named, number, part_of
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
+from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.random_fields.likelihood import ChainLikelihood, Slope
 
 MEMORY = 8  # pairs of steps and differences of gradients: two arrays like the scores each
@@ -59,48 +61,126 @@ class Minimum(NamedTuple):
     is_converged: bool
     curvatures: Floats  # <ga, G ga> of every row at the end, shape (n_rows,): negative sums tell of no kernel
 
+    def state(self) -> State:
+        numbers = {"objective": self.objective, "bound": self.bound, "is_converged": self.is_converged}
+        own = {name: number(value) for name, value in numbers.items()}
+        own |= {"trace": np.array(self.trace), "curvatures": self.curvatures}
+        return own | named("point", self.point._asdict())
 
-def lbfgs_steps(problem: Problem, n_rows: int, stopping: StoppingRule) -> Generator[Floats, Floats, Minimum]:
+    @classmethod
+    def of(cls, state: State) -> Minimum:
+        return cls(
+            Element(**part_of(state, "point")),
+            float(state["objective"]),
+            float(state["bound"]),
+            state["trace"].tolist(),
+            bool(state["is_converged"]),
+            state["curvatures"],
+        )
+
+
+Pair = tuple[Element, Element, float]  # step, difference of gradients, their inner product
+
+
+class _Iterate(NamedTuple):
+    """A point whose gradient (a, G a, T) waits for G a, and how it was reached."""
+
+    point: Element
+    value: float  # J
+    dual: Floats  # a of the gradient
+    transition: Floats  # T of the gradient
+    trace: list[float]
+    pairs: Sequence[Pair] = ()  # without that of the last step
+    taken: Element | None = None  # the last step
+    before: Element | None = None  # the gradient where it began
+
+    def state(self) -> State:
+        """All of it; nobody changes these arrays."""
+        own = {"value": number(self.value), "dual": self.dual, "transition": self.transition}
+        own |= {"trace": np.array(self.trace), "curvatures": np.array([curvature for *_, curvature in self.pairs])}
+        own |= named("point", self.point._asdict())
+        for place, (step, difference, _) in enumerate(self.pairs):
+            own |= named(f"step.{place}", step._asdict()) | named(f"difference.{place}", difference._asdict())
+        for name, element in (("taken", self.taken), ("before", self.before)):
+            own |= named(name, {} if element is None else element._asdict())
+        return own
+
+    @classmethod
+    def of(cls, state: State) -> _Iterate:
+        def element(name: str) -> Element:
+            return Element(**part_of(state, name))
+
+        is_first = len(state["trace"]) == 1
+        return cls(
+            element("point"),
+            float(state["value"]),
+            state["dual"],
+            state["transition"],
+            state["trace"].tolist(),
+            [
+                (element(f"step.{place}"), element(f"difference.{place}"), curvature)
+                for place, curvature in enumerate(state["curvatures"].tolist())
+            ],
+            None if is_first else element("taken"),
+            None if is_first else element("before"),
+        )
+
+
+def lbfgs_steps(
+    problem: Problem, n_rows: int, stopping: StoppingRule, memory: SolveMemory | None = None
+) -> Generator[Floats, Floats, Minimum]:
     """Minimise J from w = 0: yields a, shape (n_rows, n_labels), is sent G a, returns the minimum.
 
-    Ends at |g|^2 / 2 <= tolerance * J, where J falls no more, or after so many iterations.
+    Ends at |g|^2 / 2 <= tolerance * J, where J falls no more, or after so many iterations. Before every product
+    `memory` has all that it takes to go on.
     """
-    n_labels = problem.likelihood.n_labels
-    point = Element(np.zeros((n_rows, n_labels)), np.zeros((n_rows, n_labels)), np.zeros((n_labels, n_labels)))
-    slope = problem.likelihood(point.image, point.transition)
-    value = problem.C * slope.loss
-    dual, transition = problem.gradient_of(point, slope)
-    gradient = Element(dual, (yield dual), transition)
-    pairs: list[tuple[Element, Element, float]] = []  # step, difference of gradients, their inner product
-    trace = [value]
+    memory = SolveMemory() if memory is None else memory
+    begun = memory.begun
+    now = _started(problem, n_rows) if begun is None else _Iterate.of(begun)
+    # Before the last product that of the gradient has been made.
+    image = None if begun is None else begun.get("image")
     while True:
+        if image is None:
+            memory.state = now.state()
+            image = yield now.dual
+        gradient, pairs = Element(now.dual, image, now.transition), now.pairs
+        if now.before is not None and now.taken is not None:
+            difference = gradient.plus(-1.0, now.before)
+            if (curvature := problem.inner(now.taken, difference)) > 0.0:
+                pairs = [*pairs[1 - MEMORY :], (now.taken, difference, curvature)]
         bound = problem.inner(gradient, gradient) / 2.0
-        is_converged = bound <= stopping.tolerance * abs(value)
-        if is_converged or len(trace) > stopping.max_iterations:
+        is_converged = bound <= stopping.tolerance * abs(now.value)
+        if is_converged or len(now.trace) > stopping.max_iterations:
             break
         direction = _direction(problem, gradient, pairs)
         if (falling := problem.inner(gradient, direction)) >= 0.0:  # rounding
             pairs, direction, falling = [], gradient.times(-1.0), -2.0 * bound
-        search = _search(problem, point, value, direction, falling)
+        search = _search(problem, now.point, now.value, direction, falling)
         if search is None:
             break
         step, value, slope = search
-        point = point.plus(step, direction)
-        dual, transition = problem.gradient_of(point, slope)
-        after = Element(dual, (yield dual), transition)
-        difference, taken = after.plus(-1.0, gradient), direction.times(step)
-        if (curvature := problem.inner(taken, difference)) > 0.0:
-            pairs = [*pairs[1 - MEMORY :], (taken, difference, curvature)]
-        gradient = after
-        trace.append(value)
-    image = yield point.dual  # sums of many terms have drifted
-    point = point._replace(image=image)
-    objective = problem.inner(point, point) / 2.0 + problem.C * problem.likelihood(image, point.transition).loss
+        point = now.point.plus(step, direction)
+        own = problem.gradient_of(point, slope)
+        now = _Iterate(point, value, *own, [*now.trace, value], pairs, direction.times(step), gradient)
+        image = None
+    memory.state = {**now.state(), "image": image}
+    point = now.point._replace(image=(yield now.point.dual))  # sums of many terms have drifted
+    loss = problem.likelihood(point.image, point.transition).loss
+    objective = problem.inner(point, point) / 2.0 + problem.C * loss
     curvatures: Floats = (gradient.dual * gradient.image).sum(axis=1)
-    return Minimum(point, objective, bound, trace, is_converged, curvatures)
+    return Minimum(point, objective, bound, now.trace, is_converged, curvatures)
 
 
-def _direction(problem: Problem, gradient: Element, pairs: list[tuple[Element, Element, float]]) -> Element:
+def _started(problem: Problem, n_rows: int) -> _Iterate:
+    """w = 0."""
+    n_labels = problem.likelihood.n_labels
+    point = Element(np.zeros((n_rows, n_labels)), np.zeros((n_rows, n_labels)), np.zeros((n_labels, n_labels)))
+    slope = problem.likelihood(point.image, point.transition)
+    value = problem.C * slope.loss
+    return _Iterate(point, value, *problem.gradient_of(point, slope), [value])
+
+
+def _direction(problem: Problem, gradient: Element, pairs: Sequence[Pair]) -> Element:
     """Minus the inverse Hessian that the pairs tell of, times the gradient: the two-loop recursion."""
     direction = gradient.times(-1.0)
     shares = []

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gramline.learners.arrays import Codes, Floats, Offsets
-from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, solve_together
+from gramline.learners.checkpoints import Checkpoint
+from gramline.learners.linear_algebra.conjugate_gradient import (
+    Ended,
+    StoppingRule,
+    solve_surviving,
+    solve_together,
+)
+from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.operators.definiteness import not_semidefinite
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.operator import GramOperator
@@ -29,14 +36,19 @@ class Setting(NamedTuple):
     rho: float
     stopping: StoppingRule
 
-    def steps(self, known: Codes, starts: Offsets, n_labels: int) -> Steps:
+    def steps(self, known: Codes, starts: Offsets, n_labels: int, memory: SolveMemory | None = None) -> Steps:
         """The iterations on chains with these labels, negative where there is none."""
         likelihood = ChainLikelihood.of(known, starts, n_labels)
-        return lbfgs_steps(Problem(likelihood, self.C, self.rho), len(known), self.stopping)
+        return lbfgs_steps(Problem(likelihood, self.C, self.rho), len(known), self.stopping, memory)
 
 
-def train_on_gram(gram: GramOperator, every: Sequence[Steps]) -> list[Minimum]:
-    """Iterations until every training has converged, with one product for all of them each."""
+def train_on_gram(
+    gram: GramOperator, every: Sequence[Steps], memories: Sequence[SolveMemory], checkpoint: Checkpoint
+) -> list[Minimum]:
+    """Iterations until every training has converged, with one product for all of them each.
+
+    `memories` are those of the trainings, in order; none where no checkpoint needs them.
+    """
     layout, diagonal = gram.layout.rows, gram.diagonal()
     if len(diagonal) and diagonal.min() < -ROUNDING * np.abs(diagonal).max():
         row = int(diagonal.argmin())
@@ -48,7 +60,7 @@ def train_on_gram(gram: GramOperator, every: Sequence[Steps]) -> list[Minimum]:
         parts = map(np.ascontiguousarray, np.split(product, ends, axis=1))
         return dict(zip(blocks, parts, strict=True))
 
-    minima = solve_together(apply_all, every)
+    minima = solve_surviving(apply_all, every, memories, checkpoint, Ended(Minimum.state, Minimum.of))
     for minimum in minima:
         _require_semidefinite(minimum.curvatures, layout)
     return minima

@@ -23,6 +23,7 @@ from gramline.learners.metrics import evaluate
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
+from gramline.learners.random_fields.kernel_crf import KernelCRF
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.learners.zscore.labeler import ZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
@@ -75,6 +76,7 @@ def families(quick: bool) -> list[Family]:
         ),
         Family(LabelingSVM(**chosen), grid({"C": weights})),
         Family(StructuredSVM(**chosen), grid({"C": weights, "loss": ("hamming", "none")})),
+        Family(KernelCRF(penalty="auto"), grid({"penalty": [0.5 / weight for weight in weights]})),
         Family(ZScoreLabeler(), grid(ridges)),
         Family(KernelZScoreLabeler(), grid(ridges)),
         Family(GaussianProcessLabeler(), grid({"scale": (10.0, 100.0) if quick else (10.0, 30.0, 100.0, 300.0)})),

@@ -47,6 +47,7 @@ LEARNERS: list[Any] = [
     StructuredSVM(C="auto"),
     StructuredSVM(C="auto", dual=False),
     KernelCRF(penalty=0.1, decoding="marginals"),
+    KernelCRF(penalty="auto"),
     KernelCRF(penalty=0.1, dual=False),
     ZScoreLabeler(unlabeled="drop", constraints="iterative"),
     GaussianProcessLabeler(bound="expected"),

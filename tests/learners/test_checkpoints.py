@@ -14,6 +14,7 @@ from gramline.learners import (
     DenseGram,
     GaussianProcessLabeler,
     HiddenMarkovPerceptron,
+    KernelCRF,
     KernelZScoreLabeler,
     LabelingPerceptron,
     LabelingSVM,
@@ -31,7 +32,9 @@ LABELERS: dict[str, Any] = {
     "hidden Markov": HiddenMarkovPerceptron(rounds=4, dual=True),
     "pointwise SVM": LabelingSVM(passes=4, tolerance=1e-9),
     "structured SVM": StructuredSVM(passes=4, tolerance=1e-9, average=True),
-    "structured SVM, chosen": StructuredSVM("auto", passes=2),
+    "structured SVM, chosen": StructuredSVM("auto", passes=1),
+    "random field": KernelCRF(penalty=0.3, iterations=6),
+    "random field to the end": KernelCRF(penalty=1.0, tolerance=1e-2),
     "Z-score": KernelZScoreLabeler(),
     "Z-score ridges": KernelZScoreLabeler(ridge=[0.1, 1.0], transition_ridge=1.0),
     "Z-score Nystrom": KernelZScoreLabeler(ridge=0.1, preconditioner="nystrom", width=4),
@@ -118,6 +121,8 @@ def test_a_labeler_goes_on_from_every_state(name: str, which: str) -> None:
 TOGETHER: dict[str, list[Any]] = {
     "perceptrons": [LabelingPerceptron(rounds=n, early_stop=False) for n in (1, 3, 2)],
     "perceptrons that stop early": [LabelingPerceptron(rounds=n, average=n > 2) for n in (2, 5)],
+    "structured SVMs": [StructuredSVM(C=0.3, passes=2), StructuredSVM("auto", passes=1), StructuredSVM(passes=3)],
+    "random fields": [KernelCRF(penalty=penalty, iterations=4) for penalty in (0.3, 5.0)],
     "Z-scores": [KernelZScoreLabeler(ridge=ridge) for ridge in (0.1, "auto")],
 }
 
@@ -175,6 +180,7 @@ def test_learners_say_whether_they_go_on() -> None:
     assert all(learner.resumes for learner in (*LABELERS.values(), *RANKERS.values()))
     assert not HiddenMarkovPerceptron().resumes
     assert not StructuredSVM(dual=False).resumes
+    assert not KernelCRF(dual=False).resumes
     assert not GaussianProcessLabeler(learn_kernel=True).resumes
 
 

@@ -10,7 +10,7 @@ from gram_samples import sentences
 from tolerances import assert_close
 
 from gramline.kernels import Identity, SequenceLabeling
-from gramline.learners import DenseGram, LabelingSVM, StructuredSVM
+from gramline.learners import DenseGram, KernelCRF, LabelingSVM, StructuredSVM
 from gramline.learners import chosen_constants as choosing
 from gramline.learners.chosen_constants import STEPS, Choice, typical
 from gramline.learners.errors import LabelError, LearnerParameterError
@@ -117,6 +117,31 @@ def test_hidden_labels_do_not_matter(learner: Any) -> None:
     assert_close(together[2].objective_, alone.objective_)
 
 
+def test_the_random_field_chooses_its_penalty() -> None:
+    """The one of C = 1 / (2 penalty); features as their Gram."""
+    found = KernelCRF(penalty="auto", iterations=8).fit(gram(), LABELS)
+    known = np.concatenate([[any(label is not None for label in own)] * len(own) for own in LABELS])
+    values = [float(np.median(np.diag(gram().matrix)[known])) / (2 * step) for step in STEPS]
+    np.testing.assert_allclose(found.trials_["penalty"], values, rtol=1e-12)
+    wrong = [0] * len(values)
+    for fold in folds_by_hand(LABELS):
+        masked = [[None] * len(own) if k in fold else own for k, own in enumerate(LABELS)]
+        for place, value in enumerate(values):
+            one = KernelCRF(penalty=value, tolerance=1e-3, iterations=8).fit(gram(), masked)
+            for k, predicted in enumerate(one.predict(gram())):
+                if k in fold:
+                    wrong[place] += sum(a is not None and a != b for a, b in zip(LABELS[k], predicted, strict=True))
+    assert found.trials_["wrong"] == wrong
+    assert found.chosen() == {"penalty": found.penalty_}
+    assert found.penalty_ == found.trials_["penalty"][int(np.argmin(wrong))]
+    fixed = KernelCRF(penalty=found.penalty_, iterations=8).fit(gram(), LABELS)
+    assert (found.dual_ == fixed.dual_).all()
+    assert found.notes()[0].startswith(f"penalty = {found.penalty_:.2g} has the fewest wrong labels")
+    together = [KernelCRF(penalty="auto", iterations=8), KernelCRF(penalty=0.5)]
+    KernelCRF.fit_many(together, gram(), [LABELS, LABELS])
+    assert [one.penalty_ for one in together] == [found.penalty_, 0.5]
+
+
 def test_a_kernel_times_a_number_chooses_the_same_machine() -> None:
     whole = gram()
     one = LabelingSVM(C="auto", passes=8).fit(whole, LABELS)
@@ -139,6 +164,10 @@ def test_features_choose_as_their_linear_kernel() -> None:
     assert primal.C_ == dual.C_
     assert primal.notes() == dual.notes()
     assert_close(primal.transition_, dual.transition_)
+    field = KernelCRF(penalty="auto", iterations=6, dual=False).fit(corpus)
+    other = KernelCRF(penalty="auto", iterations=6).fit(linear, LABELS)
+    assert field.trials_ == other.trials_
+    assert field.penalty_ == other.penalty_
 
 
 def test_few_structures_get_a_guess_and_say_so() -> None:

@@ -94,7 +94,7 @@ TREES = [
 ]
 
 
-def test_computed_kept_and_spread_values_give_the_same(tmp_path: Any) -> None:
+def test_computed_and_kept_values_give_the_same(tmp_path: Any) -> None:
     corpus, kernel = Corpus.from_parses(TREES), SubsetTree(decay=0.5, normalized=True)
     groups = [[3 * k + 1, 3 * k, 3 * k + 2] for k in range(12)]
     learner = RankingSVM(tolerance=1e-6)
