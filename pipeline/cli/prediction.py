@@ -50,12 +50,14 @@ class Prediction(NamedTuple):
     ) -> tuple[list[list[str]], Matrix | None]:
         # Whoever predicts here must not wait for Dask.
         from gramline.pipeline.cli.workplaces import workplace
+        from gramline.pipeline.gram.store import absolute
         from gramline.pipeline.gram.strays import sweep_partial
         from gramline.pipeline.models.spread_prediction import predict_on_workers
 
         with workplace(load_job(None, self.given)) as place, place.open() as executor:
             place.why_unused = HERE
-            sweep_partial(self.path)
+            place_of_letters = absolute(self.path)  # workers have folders of their own
+            sweep_partial(place_of_letters)
             return predict_on_workers(
-                model, structures, executor, self.path, block_rows=self.block_rows, question=question
+                model, structures, executor, place_of_letters, block_rows=self.block_rows, question=question
             )

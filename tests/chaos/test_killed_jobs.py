@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,18 +91,25 @@ def strike(victim: str, process: subprocess.Popen[str], cluster: DaskProcesses, 
     elif victim == "scheduler":
         cluster.kill_scheduler()
         process.communicate(timeout=120)
-        assert process.returncode == 1
+        assert process.returncode in (1, 2)  # lost, or not reached any more
         cluster.stop()
         cluster.start()
     else:
-        children = [int(pid) for worker in cluster.workers for pid in _children(worker.pid)]
-        if children:
-            os.kill(draw.choice(children), signal.SIGKILL)  # the worker itself; its nanny starts another one
+        workers = [pid for nanny in cluster.workers for pid in _worker_processes(nanny.pid)]
+        if workers:  # between two of them there may be none
+            with suppress(ProcessLookupError):
+                os.kill(draw.choice(workers), signal.SIGKILL)  # its nanny starts another one
 
 
-def _children(process: int) -> list[str]:
-    path = Path(f"/proc/{process}/task/{process}/children")
-    return path.read_text().split() if path.exists() else []
+def _worker_processes(nanny: int) -> list[int]:
+    """The processes below a nanny that run tasks; beside them is one that looks after shared resources."""
+    found = []
+    for path in Path(f"/proc/{nanny}/task").glob("*/children"):
+        for pid in path.read_text().split():
+            with suppress(OSError):
+                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(int(pid))
+    return found
 
 
 def run_under_fire(
@@ -112,7 +119,7 @@ def run_under_fire(
     seed = random.randrange(1 << 30)
     sys.stdout.write(f"seed {seed}\n")
     draw, n_kills = random.Random(seed), 0
-    while True:
+    for _ in range(2 * KILLS):
         begin, before = time.monotonic(), n_written(watched)
         process = start(*command(), folder=folder)
         while n_kills < KILLS and process.poll() is None:
@@ -127,7 +134,8 @@ def run_under_fire(
         _, err = process.communicate(timeout=300)
         if process.returncode == 0:
             return n_kills, time.monotonic() - begin
-        assert n_kills, err
+        assert victim != "worker", err
+    raise AssertionError(f"it never ends: {err}")
 
 
 @pytest.mark.chaos
@@ -140,7 +148,8 @@ def test_a_cross_validation_under_fire(victim: str, tmp_path: Path, ledger: Ledg
     run, events = tmp_path / "fire" / "a.run", tmp_path / "events.jsonl"
     with DaskProcesses(tmp_path / "dask") as cluster:
         calm = start("cv", "calm.toml", "-o", "calm/a.run", "--scheduler", cluster.address, folder=tmp_path)
-        assert calm.communicate()[1] == ""
+        calm.communicate()
+        assert calm.returncode == 0
         (tmp_path / "fire").mkdir()
 
         def cv() -> list[str | Path]:
