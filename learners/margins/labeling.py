@@ -34,7 +34,7 @@ class LabelingSVM(ChoosesConstant, PositionLabeler):
     <A, S> / 2 with A[t, b] <= C [b = y_t] and rows that sum to 0, is solved by exact steps of one position after
     another, the same for every block size. Positions without a label keep A[t] = 0.
 
-    C="auto" is the one of 1, 3, 10, 30 and 100, divided by the median of k(x, x), with the fewest wrong labels on
+    C="auto" is the one of 0.3, 1, 3, 10 and 30, divided by the median of k(x, x), with the fewest wrong labels on
     hidden structures: every fifth is hidden, fold after fold, until 10,000 positions were; the smaller wins a tie.
 
     Attributes

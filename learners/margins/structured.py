@@ -50,7 +50,7 @@ class StructuredSVM(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLear
     With dual=False it learns from explicit features, fit(corpus), with S = F E^T: the steps are those of their linear
     kernel.
 
-    C="auto" is the one of 1, 3, 10, 30 and 100, divided by the median of k(x, x), with the fewest wrong labels on
+    C="auto" is the one of 0.3, 1, 3, 10 and 30, divided by the median of k(x, x), with the fewest wrong labels on
     hidden structures: every fifth is hidden, fold after fold, until 10,000 positions were; the smaller wins a tie.
 
     Attributes

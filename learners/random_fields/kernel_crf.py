@@ -60,7 +60,7 @@ class KernelCRF(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner)
     and all features that are possible, whose loss is 2 c2 times what is minimised here. The linear kernel of the
     features gives the same.
 
-    penalty="auto" is that of C = 1, 3, 10, 30 or 100 divided by the median of k(x, x), with the fewest wrong labels on
+    penalty="auto" is that of C = 0.3, 1, 3, 10 or 30 divided by the median of k(x, x), with the fewest wrong labels on
     hidden structures: every fifth is hidden, fold after fold, until 10,000 positions were; the larger wins a tie.
 
     Attributes
