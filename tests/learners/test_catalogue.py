@@ -124,7 +124,7 @@ REFUSED: dict[str, dict[str, list[Any]]] = {
     },
     "ranking-perceptron": {"passes": [0]},
     "labeling-svm": {"C": [0, "much"], "passes": [0], "tolerance": [0], "constraints": ["all"]},
-    "structured-svm": {"C": [0], "loss": ["none", "log"], "tolerance": [0], "transition_weight": [0]},
+    "structured-svm": {"C": [0], "loss": ["log"], "tolerance": [0], "transition_weight": [0]},
     "kernel-crf": {"penalty": [0], "tolerance": [0, 1e-13], "iterations": [0], "decoding": ["beam"]},
 }
 

@@ -153,7 +153,7 @@ def test_is_what_a_tabulated_prior_reads() -> None:
         (CrossFittedPrior(KernelCRF(), kernel=SubsetTree()), "the kernel 'subset-tree' compares whole structures, but"),
         (CrossFittedPrior(KernelCRF(dual=False), folds=1), "folds must be a whole number of at least 2, got 1"),
         (CrossFittedPrior("kernel-crf"), "learner must be a learner such as labeling-perceptron, got 'kernel-crf'"),  # type: ignore[arg-type]
-        (CrossFittedPrior(KernelCRF(dual=False, penalty=0)), "penalty must be a number above 0, got 0"),
+        (CrossFittedPrior(KernelCRF(dual=False, penalty=0)), "penalty must be a number above 0, or auto, got 0"),
     ],
 )
 def test_refuses_what_it_cannot_be_made_with(prior: CrossFittedPrior, sentence: str) -> None:

@@ -147,7 +147,7 @@ DOORS: Calls = {
             "expected a learner such as LabelingPerceptron(),",
         ),
         "a labeler": (lambda _: cross_validate(LABELER, GRAM, LABELS), "expected a learner such as"),
-        "a ranker": (lambda _: cross_validate(RankingPerceptron(), GRAM, LABELS), "ranking-perceptron ranks groups"),
+        "a ranker": (lambda _: cross_validate(RankingPerceptron(), GRAM, LABELS), "ranking-perceptron chooses candidates and labels nothing"),
         "a bare matrix": (
             lambda _: cross_validate(ONE_ROUND, GRAM.matrix, LABELS),
             "expected a Gram matrix, got ndarray",

@@ -146,7 +146,7 @@ def test_a_description_has_the_settings_of_the_learner_beside_its_name() -> None
     [
         ({"learner": "kernel-crv"}, "of the learned prior, there is no learner called 'kernel-crv'; did you mean"),
         ({"penalties": 1}, "of the learned prior, KernelCRF has no parameter 'penalties'; "),
-        ({"penalty": -1}, "of the learned prior, penalty must be a number above 0, got -1"),
+        ({"penalty": -1}, "of the learned prior, penalty must be a number above 0, or auto, got -1"),
         ({"learner": "zscore"}, "of the learned prior, ZScoreLabeler cannot tell probabilities, which a prior is made"),
         ({"folds": 1}, "LearnedPrior.folds must be a whole number of at least 2, got 1"),
     ],
