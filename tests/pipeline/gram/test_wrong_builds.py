@@ -147,7 +147,10 @@ DOORS: Calls = {
             "expected a learner such as LabelingPerceptron(),",
         ),
         "a labeler": (lambda _: cross_validate(LABELER, GRAM, LABELS), "expected a learner such as"),
-        "a ranker": (lambda _: cross_validate(RankingPerceptron(), GRAM, LABELS), "ranking-perceptron chooses candidates and labels nothing"),
+        "a ranker": (
+            lambda _: cross_validate(RankingPerceptron(), GRAM, LABELS),
+            "ranking-perceptron chooses candidates",
+        ),
         "a bare matrix": (
             lambda _: cross_validate(ONE_ROUND, GRAM.matrix, LABELS),
             "expected a Gram matrix, got ndarray",
