@@ -117,6 +117,7 @@ def test_small_versions_of_what_is_measured() -> None:
 
 
 @pytest.mark.benchmark
+@pytest.mark.timeout(1200)
 def test_a_hundred_workers_are_kept_busy(tmp_path: Path) -> None:
     works: dict[str, Callable[[DaskExecutor], float]] = {
         f"build, {40_000:,} tiles of {TILE} s": lambda executor: build(executor, 40_000),

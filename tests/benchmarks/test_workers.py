@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,7 @@ LEARNERS: dict[str, Any] = {
 
 def say(line: str) -> None:
     sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 @dataclass
@@ -170,46 +171,79 @@ def test_everything_that_is_timed_works(tmp_path: Path, dask_client: Any, monkey
     assert np.array_equal(*(model.learner.fitted()["alpha_"] for model in models))
 
 
+@dataclass(frozen=True)
+class Figures:
+    """One piece of work by this process, by one worker and by two."""
+
+    inline: Taken
+    one: Taken
+    two: Taken
+
+    @property
+    def one_worker(self) -> float:
+        return self.inline.seconds / self.one.seconds
+
+    @property
+    def two_workers(self) -> float:
+        return self.one.seconds / self.two.seconds
+
+    @property
+    def client(self) -> float:
+        return self.two.client_seconds / self.two.cost.processor_seconds
+
+    @property
+    def total(self) -> float:
+        return self.two.cost.processor_seconds / self.inline.cost.processor_seconds
+
+    def line(self, work: str) -> str:
+        return (
+            f"{work}: inline {self.inline.seconds:.1f} s; 1 worker {self.one.seconds:.1f} s, {self.one_worker:.2f} of "
+            f"its speed (at least {ONE_WORKER}); 2 workers {self.two.seconds:.1f} s, {self.two_workers:.2f} times one "
+            f"(at least {TWO_WORKERS}); client {self.client:.0%} of all processor seconds (at most {CLIENT:.0%}), "
+            f"which are {self.total:.2f} of inline (at most {TOTAL})"
+        )
+
+    def misses(self, work: str) -> Iterator[str]:
+        is_kept = {
+            "one worker": self.one_worker >= ONE_WORKER,
+            "two workers": self.two_workers >= TWO_WORKERS,
+            "client": self.client <= CLIENT,
+            "total": self.total <= TOTAL,
+        }
+        values = dict(zip(is_kept, (self.one_worker, self.two_workers, self.client, self.total), strict=True))
+        yield from (f"{work}: {name} {values[name]:.2f}" for name, kept in is_kept.items() if not kept)
+
+
 @pytest.mark.benchmark
+@pytest.mark.timeout(3600)
 def test_one_and_two_workers_beside_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     misses: list[str] = []
     with places(tmp_path) as executors:
         for name, executor in executors.items():
             warm_up(made(tmp_path / f"warm {name}", 600, 300, executor, 128), monkeypatch)
         corpus, new = sales_corpus(N_POSITIONS, seed=0), sales_corpus(N_NEW, seed=1)
-        benches = {name: Bench(tmp_path / name.replace(" ", "-"), corpus, new, one) for name, one in executors.items()}
-        for bench in benches.values():
+        benches = [Bench(tmp_path / name.replace(" ", "-"), corpus, new, one) for name, one in executors.items()]
+        for bench in benches:
             bench.folder.mkdir()
-        taken: dict[str, dict[str, Taken]] = {"build": {k: Taken.by(bench.build) for k, bench in benches.items()}}
-        model = Model.of(benches["2 workers"].fit(LabelingPerceptron(2)), corpus, KERNEL)
-        for name, bench in benches.items():
-            for work, action in list(works(bench, model))[1:]:
-                taken.setdefault(work, {})[name] = Taken.by(action)
-    for work, by in taken.items():
-        inline, one, two = (by[name] for name in ("inline", "1 worker", "2 workers"))
-        figures = {
-            "one": inline.seconds / one.seconds,
-            "two": one.seconds / two.seconds,
-            "client": two.client_seconds / two.cost.processor_seconds,
-            "total": two.cost.processor_seconds / inline.cost.processor_seconds,
-        }
-        say(
-            f"{work}: inline {inline.seconds:.1f} s; 1 worker {one.seconds:.1f} s, {figures['one']:.2f} of its speed "
-            f"(at least {ONE_WORKER}); 2 workers {two.seconds:.1f} s, {figures['two']:.2f} times one (at least "
-            f"{TWO_WORKERS}); client {figures['client']:.0%} of all processor seconds (at most {CLIENT:.0%}), "
-            f"which are {figures['total']:.2f} of inline (at most {TOTAL})"
-        )
-        kept = {
-            "one": figures["one"] >= ONE_WORKER,
-            "two": figures["two"] >= TWO_WORKERS,
-            "client": figures["client"] <= CLIENT,
-            "total": figures["total"] <= TOTAL,
-        }
-        misses += [f"{work}: {name} {figures[name]:.2f}" for name, is_kept in kept.items() if not is_kept]
+
+        def compare(work: str, actions: Iterable[Callable[[], Any]]) -> None:
+            figures = Figures(*map(Taken.by, actions))
+            say(figures.line(work))
+            misses.extend(figures.misses(work))
+
+        compare("build", [bench.build for bench in benches])
+        model = Model.of(benches[-1].fit(LabelingPerceptron(2)), corpus, KERNEL)
+        by_work: dict[str, list[Callable[[], Any]]] = {}
+        for bench in benches:
+            for work, action in works(bench, model):
+                by_work.setdefault(work, []).append(action)
+        for work in list(by_work)[1:]:
+            compare(work, by_work[work])
     assert not misses, "; ".join(misses)
 
 
 @pytest.mark.benchmark
+@pytest.mark.timeout(1200)
 def test_memory_that_workers_keep_for_the_next_tile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask's own trim threshold beside the one that our workers get."""
     seconds = {}
