@@ -10,53 +10,31 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gramline.kernels.errors import KernelOverflowError
 from gramline.pipeline.candidates.columns import Groups, candidate_worth, group_weights, log_probabilities
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.crossval.folds import Folds
 from gramline.pipeline.crossval.job import Job, JobData, Problem, problems_of
-from gramline.pipeline.crossval.ranking import RankingTask, held_groups, held_score, require_whole_groups, solve_ranking
+from gramline.pipeline.crossval.ranking import held_groups, held_score, require_whole_groups
+from gramline.pipeline.crossval.run import stores_of
 from gramline.pipeline.crossval.run_folder import FORMAT, RunFolder
-from gramline.pipeline.crossval.running import JobSettings
-from gramline.pipeline.crossval.setting_names import setting_names
-from gramline.pipeline.crossval.solve import NUMERICAL
+from gramline.pipeline.crossval.running import JobSettings, Running
+from gramline.pipeline.crossval.solve import solve
 from gramline.pipeline.crossval.summary import versions
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import compare_values
-from gramline.pipeline.errors import InputError, RunError, first_line, named_line
-from gramline.pipeline.events import JobStarted, Listener, Message, ProblemsSolved, TrainingStarted, silent
-from gramline.pipeline.executors.base import FINAL, Executor
-from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
-from gramline.pipeline.gram.cache import building
-from gramline.pipeline.gram.missing import compute_missing, plan_store
-from gramline.pipeline.gram.stored import StoredGram
+from gramline.pipeline.errors import InputError, first_line
+from gramline.pipeline.events import Listener, one_at_a_time, silent
+from gramline.pipeline.executors.base import Executor
 
 RANKING = "ranking"  # what results.json says it holds
 METRICS = ("score", "best_chosen")
-
-
-@dataclass
-class RankingRun:
-    """What all steps of a running job share."""
-
-    job: Job
-    data: JobData
-    corpus: Corpus
-    folder: RunFolder
-    settings: JobSettings
-    executor: Callable[[], Executor]
-    progress: Listener
-    stores: list[dict[str, Any]] = field(default_factory=list)
-    failed: dict[int, Exception] = field(default_factory=dict)  # why a variant came to no end, by its number
 
 
 def ranking_data(data: JobData) -> JobData:
@@ -90,26 +68,12 @@ def run_rankers(
     folds = job.folds.make(data.labels, data.groups)
     require_whole_groups(data.corpus, folds)
     problems = problems_of(job, data, folds)
-    description = {**job.to_dict(), "kind": RANKING, "source": data.source, **settings.description}
-    with folder.begun(data, description), folder.spending(), ExitStack() as stack:
-        entered: list[Executor] = []
-
-        def opened() -> Executor:
-            if not entered:
-                entered.append(stack.enter_context(executor()))
-            return entered[0]
-
-        done = folder.finished()
-        todo = [problem for problem in problems if problem.digest not in done]
-        progress(JobStarted(len(problems), len(problems) - len(todo)))
-        run = RankingRun(job, data, data.corpus, folder, settings, opened, progress)
-        for kernel in job.used_kernels:
-            mine = [problem for problem in todo if job.variants[problem.variant].kernel == kernel]
-            if mine:
-                _solve_kernel(run, kernel, mine, folds)
-        if len(run.failed) == len(job.variants):
-            raise next(iter(run.failed.values()))
-        summary = _summary(run, folds, problems) | {
+    running = Running(job, data, folder, settings, folds, executor, one_at_a_time(progress))
+    with running.begun(problems, kind=RANKING) as todo:
+        solve(running, todo)
+        if len(running.failed) == len(job.variants):
+            raise next(iter(running.failed.values()))
+        summary = _summary(running, data.corpus, problems) | {
             "problems": {"total": len(problems), "solved_before": len(problems) - len(todo)},
             "seconds": time.perf_counter() - begin,
         }
@@ -117,115 +81,15 @@ def run_rankers(
     return summary
 
 
-def _solve_kernel(run: RankingRun, kernel: int, problems: Sequence[Problem], folds: Folds) -> None:
-    try:
-        with _gram(run, kernel) as gram:
-            _solve(run, gram, problems, folds)
-    except KernelOverflowError as error:
-        for number in dict.fromkeys(problem.variant for problem in problems):
-            _fail(run, number, error)
-
-
-@contextmanager
-def _gram(run: RankingRun, number: int) -> Iterator[StoredGram]:
-    """The complete Gram matrix of a kernel: the one that is there, or one in the cache."""
-    settings, n_before = run.settings, len(run.stores)
-    with ExitStack() as stack:
-        if number in settings.stores:
-            gram = StoredGram.open(settings.stores[number])
-        elif settings.cache is None:
-            raise RunError("this job has neither a stored Gram matrix nor a cache to build one")
-        else:
-            choices = StoreChoices(run.job.dtype, settings.block_rows, settings.compression, settings.keep)
-            using = settings.cache.using(
-                run.job.kernels[number], run.corpus.packed(), choices, made_from=run.data.source
-            )
-            gram = stack.enter_context(using)
-            with building(Path(gram.path).parent):
-                plan = plan_store(gram.store)
-                if plan.tasks:
-                    with ExitStack() as inner:
-                        if not gram.status().n_present:
-                            inner.enter_context(remove_on_overflow(gram.path))
-                        limit = settings.limit_bytes
-                        n = compute_missing(
-                            gram.store, run.executor(), plan=plan, limit_bytes=limit, progress=run.progress
-                        )
-                        run.stores.append(_described(gram, n))
-        if len(run.stores) == n_before:
-            run.stores.append(_described(gram, 0))
-        yield gram
-
-
-def _described(gram: StoredGram, computed: int) -> dict[str, Any]:
-    status = gram.status()
-    return {
-        "path": gram.path,
-        "kernel": status.kernel,
-        "shape": list(status.shape),
-        "tiles": status.n_tiles,
-        "computed": computed,
-        "stored_bytes": status.stored_bytes,
-        "block_rows": status.block_rows,
-    }
-
-
-def _solve(run: RankingRun, gram: StoredGram, problems: Sequence[Problem], folds: Folds) -> None:
-    """Each problem a task of the executor, kept as soon as it is solved."""
-    names = setting_names(run.job.settings(), run.settings.files)
-    tasks = [
-        RankingTask(
-            digest=problem.digest,
-            source=gram.path,
-            corpus=str(run.folder.corpus_path.absolute()),
-            learner=run.job.variants[problem.variant].learner,
-            params=dict(run.job.variants[problem.variant].params),
-            held_out=tuple(folds.held_out[problem.fold].tolist()),
-            hidden=tuple(folds.hidden(problem.fold).tolist()),
-            title=f"{names[problem.variant]}, fold {problem.fold}",
-        )
-        for problem in problems
-    ]
-    run.progress(TrainingStarted(tasks[0].learner, len(tasks)))
-    variant_of = {problem.digest: problem.variant for problem in problems}
-    failed: list[BaseException | None] = []
-    with closing(run.executor().run(solve_ranking, tasks)) as outcomes:
-        for outcome in outcomes:
-            if isinstance(outcome.error, NUMERICAL):
-                _fail(run, variant_of[outcome.task.digest], outcome.error)
-            elif isinstance(outcome.error, FINAL):
-                raise outcome.error
-            elif (solved := outcome.result) is None or (held := solved.held) is None:
-                failed.append(outcome.error)
-            else:
-                about = {"learner": outcome.task.learner, "problems": 1, "store": gram.path}
-                about |= {"seconds": solved.seconds, "worker": solved.worker}
-                run.folder.write_unit({outcome.task.digest: held}, about)
-                run.progress(ProblemsSolved(1, outcome.task.title, solved.seconds, solved.worker))
-    if failed:
-        raise RunError(
-            f"{len(failed)} of {len(tasks)} problems failed, the first with {named_line(failed[0])}; "
-            "the others are kept, run it again to go on"
-        ) from failed[0]
-
-
-def _fail(run: RankingRun, variant: int, error: Exception) -> None:
-    """Give a variant up; the others go on."""
-    if variant not in run.failed and len(run.job.variants) > 1:
-        name = setting_names(run.job.settings(), run.settings.files)[variant]
-        run.progress(Message(f"{name} failed; the others go on"))
-    run.failed.setdefault(variant, error)
-
-
-def _summary(run: RankingRun, folds: Folds, problems: Sequence[Problem]) -> dict[str, Any]:
+def _summary(run: Running, corpus: Corpus, problems: Sequence[Problem]) -> dict[str, Any]:
     """Settings with their scores, the first and the best candidates beside them; writes the two tables."""
-    outcomes, settings_of = run.folder.outcomes(), run.job.settings()
+    outcomes, settings_of, folds = run.folder.outcomes(), run.job.settings(), run.folds
     solved = [k for k in range(len(run.job.variants)) if k not in run.failed]
     rows = [[outcomes[p.digest] for p in problems if p.variant == k] for k in solved]
     scores = [
-        [held_score(run.corpus, folds.held_out[fold].tolist(), held) for fold, held in enumerate(row)] for row in rows
+        [held_score(corpus, folds.held_out[fold].tolist(), held) for fold, held in enumerate(row)] for row in rows
     ]
-    _write_tables(run, folds, rows, scores)
+    _write_tables(run, corpus, rows, scores)
     tables = [{metric: [getattr(s, name) for s in row] for metric, name in _FIELDS.items()} for row in scores]
     best = int(np.argmax([np.mean(table["score"]) for table in tables]))
     return {
@@ -243,10 +107,10 @@ def _summary(run: RankingRun, folds: Folds, problems: Sequence[Problem]) -> dict
         "folds": run.job.folds.to_dict() | {"held_out": [s.n_groups for s in scores[0]]},
         "dtype": run.job.dtype,
         "source": run.data.source,
-        "structures": len(run.corpus),
-        "groups": len(Groups.of(run.corpus)),
+        "structures": len(corpus),
+        "groups": len(Groups.of(corpus)),
         "fingerprint": run.data.fingerprint,
-        "stores": run.stores or run.folder.results_before().get("stores", []),
+        "stores": stores_of(run),
         "notes": dict(Counter(note for row in rows for held in row for note in held.notes)),
         "versions": versions(),
     }
@@ -276,7 +140,7 @@ def _behind(best: list[float], values: list[float]) -> dict[str, Any]:
 
 
 def _write_tables(
-    run: RankingRun, folds: Folds, rows: Sequence[Sequence[HeldOut]], scores: Sequence[Sequence[Any]]
+    run: Running, corpus: Corpus, rows: Sequence[Sequence[HeldOut]], scores: Sequence[Sequence[Any]]
 ) -> None:
     """results.parquet (setting x fold x metric) and predictions.parquet (one row per held-out group)."""
     values = [
@@ -286,15 +150,15 @@ def _write_tables(
         for metric, name in _FIELDS.items()
     ]
     run.folder.write_parquet(run.folder.path / "results.parquet", pa.Table.from_pylist(values))
-    names = dict(zip(map(tuple, Groups.of(run.corpus).members), Groups.of(run.corpus).names, strict=True))
-    good = run.corpus.column("score")
+    names = dict(zip(map(tuple, Groups.of(corpus).members), Groups.of(corpus).names, strict=True))
+    good = corpus.column("score")
     chosen = [
         {"setting": setting, "fold": fold, "group": str(names[tuple(members)]), "candidate": int(number)}
         | {"structure": members[int(number)], "score": good[members[int(number)]], "first": good[members[0]]}
         for setting, row in enumerate(rows)
         for fold, held in enumerate(row)
         for members, (number,) in zip(
-            held_groups(run.corpus, folds.held_out[fold].tolist()), held.predicted, strict=True
+            held_groups(corpus, run.folds.held_out[fold].tolist()), held.predicted, strict=True
         )
     ]
     run.folder.write_parquet(run.folder.path / "predictions.parquet", pa.Table.from_pylist(chosen))

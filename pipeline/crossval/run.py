@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any
 
 from gramline.pipeline.crossval.baselines import baseline_scores
@@ -21,9 +20,8 @@ from gramline.pipeline.crossval.summary import NestedSelection, select_nested, s
 from gramline.pipeline.crossval.unit_files import StoredOutcomes, StoredRow
 from gramline.pipeline.crossval.validate import CrossValidation, assembled, check_folds, check_leaks
 from gramline.pipeline.errors import RunError, first_line
-from gramline.pipeline.events import JobStarted, Listener, Message, one_at_a_time, silent
-from gramline.pipeline.executors.base import Executor, HasDashboard
-from gramline.pipeline.executors.dashboard import serves_dashboard
+from gramline.pipeline.events import Listener, one_at_a_time, silent
+from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.models.checkpoint import TrainingPaused
 
@@ -68,12 +66,8 @@ def run_job(
     for path in settings.stores.values():
         check_leaks(stored(path, len(data.labels)), folds)
     problems = problems_of(job, data, folds)
-    description = {**job.to_dict(), "source": data.source, **settings.description}
-    with folder.begun(data, description), folder.spending(), ExitStack() as stack:
-        done = folder.finished()
-        todo = [problem for problem in problems if problem.digest not in done]
-        progress(JobStarted(len(problems), len(problems) - len(todo)))
-        running = Running(job, data, folder, settings, folds, _once(stack, executor, progress), progress, survival)
+    running = Running(job, data, folder, settings, folds, executor, progress, survival)
+    with running.begun(problems) as todo:
         try:
             solve(running, todo)
         except TrainingPaused as pause:
@@ -104,7 +98,7 @@ def run_job(
                 computes=settings.has_baselines,
                 progress=progress,
             ),
-            "stores": _stores(running),
+            "stores": stores_of(running),
             "units": [_without_problems(unit) for unit in units],
             "digests": {str(k): [p.digest for p in row[: len(outer)]] for k, row in enumerate(solved)},
             "notes": _notes(units, {p.digest for row in solved for p in row}),
@@ -153,24 +147,7 @@ def _without_problems(unit: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in unit.items() if key not in PER_PROBLEM}
 
 
-def _once(
-    stack: ExitStack, executor: Callable[[], AbstractContextManager[Executor]], progress: Listener
-) -> Callable[[], Executor]:
-    entered: list[Executor] = []
-    lock = Lock()
-
-    def get() -> Executor:
-        with lock:
-            if not entered:
-                entered.append(stack.enter_context(executor()))
-                if isinstance(entered[0], HasDashboard) and serves_dashboard(entered[0].dashboard_link):
-                    progress(Message(f"Dask dashboard: {entered[0].dashboard_link}"))
-            return entered[0]
-
-    return get
-
-
-def _stores(running: Running) -> list[dict[str, Any]]:
+def stores_of(running: Running) -> list[dict[str, Any]]:
     """The stores of this session by their kernels, then those of earlier ones whose kernels the job still has."""
     job, known = running.job, {store["path"] for store in running.stores}
     used = [job.kernels[number] for number in job.used_kernels]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Event as Flag
@@ -12,11 +13,20 @@ from threading import Lock
 from typing import Any
 
 from gramline.pipeline.crossval.folds import Folds
-from gramline.pipeline.crossval.job import Job, JobData
+from gramline.pipeline.crossval.job import Job, JobData, Problem
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.setting_names import setting_names
-from gramline.pipeline.events import CheckpointWritten, Event, Listener, Message, ProblemsSolved, TileDone
-from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.events import (
+    CheckpointWritten,
+    Event,
+    JobStarted,
+    Listener,
+    Message,
+    ProblemsSolved,
+    TileDone,
+)
+from gramline.pipeline.executors.base import Executor, HasDashboard
+from gramline.pipeline.executors.dashboard import serves_dashboard
 from gramline.pipeline.gram.cache import GramCache
 from gramline.pipeline.gram.keep import Keep
 from gramline.pipeline.models.checkpoint import EVERY, TrainingPaused
@@ -69,7 +79,7 @@ class Running:
     folder: RunFolder
     settings: JobSettings
     folds: Folds  # outer folds, then inner ones
-    executor: Callable[[], Executor]
+    open_executor: Callable[[], AbstractContextManager[Executor]]
     progress: Listener
     survival: Survival = field(default_factory=Survival)
     stores: list[dict[str, Any]] = field(default_factory=list)
@@ -77,6 +87,29 @@ class Running:
     stopped: Flag = field(default_factory=Flag)
     has_progressed: bool = False  # this session has finished something: a tile, a round, a problem
     lock: Lock = field(default_factory=Lock)
+    _opening: Lock = field(default_factory=Lock)
+    _entered: list[Executor] = field(default_factory=list)
+    _until_the_end: ExitStack = field(default_factory=ExitStack)
+
+    @contextmanager
+    def begun(self, problems: Sequence[Problem], **about: Any) -> Iterator[list[Problem]]:
+        """What is left of `problems`; the run folder belongs to this job meanwhile. `about`: more for run.json."""
+        description = {**self.job.to_dict(), **about, "source": self.data.source, **self.settings.description}
+        with self.folder.begun(self.data, description), self.folder.spending(), self._until_the_end:
+            done = self.folder.finished()
+            todo = [problem for problem in problems if problem.digest not in done]
+            self.progress(JobStarted(len(problems), len(problems) - len(todo)))
+            yield todo
+
+    def executor(self) -> Executor:
+        """Entered when the first task needs it, until the job ends."""
+        with self._opening:
+            if not self._entered:
+                executor = self._until_the_end.enter_context(self.open_executor())
+                self._entered.append(executor)
+                if isinstance(executor, HasDashboard) and serves_dashboard(executor.dashboard_link):
+                    self.progress(Message(f"Dask dashboard: {executor.dashboard_link}"))
+            return self._entered[0]
 
     def fail(self, variant: int, error: Exception) -> None:
         """Give a variant up; the others go on."""
@@ -96,6 +129,10 @@ class Running:
     def names(self) -> list[str]:
         """A short name of every setting."""
         return setting_names(self.job.settings(), self.settings.files)
+
+    def title(self, problem: Problem) -> str:
+        """Of a task: what it is to people."""
+        return f"{self.names[problem.variant]}, fold {problem.fold}"
 
     @property
     def n_labels(self) -> int:

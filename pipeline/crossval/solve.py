@@ -23,6 +23,7 @@ from gramline.pipeline.crossval.job import Problem
 from gramline.pipeline.crossval.matrices import Matrices
 from gramline.pipeline.crossval.problem_memory import ProblemSize, factor_limit
 from gramline.pipeline.crossval.problem_task import LEFT, ProblemTask, Solved, solve_problem
+from gramline.pipeline.crossval.ranking import RankingTask, solve_ranking
 from gramline.pipeline.crossval.running import Abandoned, JobSettings, Running
 from gramline.pipeline.crossval.schedule import (
     Build,
@@ -155,7 +156,8 @@ class _Solving:
             elif isinstance(step, Stream):
                 self._in_one_pass(step, gram)
             else:
-                self._spread(step, gram.path, _factor_limits(self.running, gram, step.problems))
+                limits = {} if self.running.job.is_ranking else _factor_limits(self.running, gram, step.problems)
+                self._spread(step, gram.path, limits)
         except KernelOverflowError as error:
             if step.matrix is None:
                 raise
@@ -241,8 +243,12 @@ class _Solving:
         variant_of = {problem.digest: problem.variant for problem in problems}
         failed: list[BaseException | None] = []
         n_left = len(problems)
-        tasks = self._tasks(problems, source, factor_limits)
-        with closing(running.executor().run(solve_problem, tasks)) as outcomes:
+        outcomes: Iterator[Outcome[Any, Solved]]
+        if running.job.is_ranking:
+            outcomes = running.executor().run(solve_ranking, self._ranking_tasks(problems, source))
+        else:
+            outcomes = running.executor().run(solve_problem, self._tasks(problems, source, factor_limits))
+        with closing(outcomes):
             for outcome in outcomes:
                 n_left -= outcome.result is None or not outcome.result.is_paused
                 if isinstance(outcome.error, NUMERICAL):
@@ -283,13 +289,28 @@ class _Solving:
                 held_out=tuple(running.folds.held_out[problem.fold].tolist()),
                 hidden=tuple(running.folds.hidden(problem.fold).tolist()),
                 factor_limit=factor_limits.get(problem.variant),
-                title=f"{running.names[problem.variant]}, fold {problem.fold}",
+                title=running.title(problem),
                 every=running.survival.every,
                 stop_at=running.survival.stop_at,
                 must_begin=not number and not running.has_progressed,
             )
 
-    def _note(self, outcome: Outcome[ProblemTask, Solved], solved: Solved) -> None:
+    def _ranking_tasks(self, problems: Sequence[Problem], source: str) -> Iterator[RankingTask]:
+        running = self.running
+        for problem in problems:
+            variant = running.job.variants[problem.variant]
+            yield RankingTask(
+                digest=problem.digest,
+                source=source,
+                corpus=str(running.folder.corpus_path.absolute()),
+                learner=variant.learner,
+                params=dict(variant.params),
+                held_out=tuple(running.folds.held_out[problem.fold].tolist()),
+                hidden=tuple(running.folds.hidden(problem.fold).tolist()),
+                title=running.title(problem),
+            )
+
+    def _note(self, outcome: Outcome[Any, Solved], solved: Solved) -> None:
         """What a worker has to tell, and what it could not write down itself."""
         running, task = self.running, outcome.task
         for text in solved.warned:

@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from ended_program import NOW, end_by, run_to_the_end
 
 from gramline.pipeline.crossval.run_folder import RunFolder
 
-NOW = ["--stop-after", "0s", "--checkpoint-every", "0"]
-# The command, ended by a signal when it writes its third state: after that, or in the middle of it.
-PROGRAM = """
-import os, signal, sys, time
-from pathlib import Path
-from gramline.pipeline.cli.main import main
-
-number, is_whole, replace, n_written = int(sys.argv.pop(1)), sys.argv.pop(1) == "after", Path.replace, 0
-
-def ended(staged, target):
-    global n_written
-    n_written += str(target).endswith(".checkpoint")
-    if n_written == 3 and is_whole:
-        replace(staged, target)
-    if n_written == 3:
-        os.kill(os.getpid(), number)
-        time.sleep(60)  # until it is raised here
-    return replace(staged, target)
-
-Path.replace = ended
-main()
-"""
 LEARNERS = {
     "perceptron": ["--learner", "labeling-perceptron", "--set", "rounds=1,3", "--set", "early_stop=false"],
     "Z-score": ["--learner", "kernel-zscore", "--set", "ridge=0.1,1.0", "--set", "preconditioner=none"],
@@ -52,18 +29,6 @@ def results(run: Path) -> Any:
     summary = folder.read_json("results.json")
     tables = [pq.read_table(run / name).to_pylist() for name in ("results.parquet", "predictions.parquet")]
     return outcomes, summary["settings"], tables
-
-
-def run_to_the_end(gramline: Any, *command: str | Path) -> int:
-    """The same command until it stops no more; how often it did."""
-    for n_stops in range(200):
-        answer = gramline(*command)
-        assert answer.code == 0
-        assert "not used" not in answer.err
-        if "stopped after" not in answer.out:
-            return n_stops
-        assert "the same command goes on" in answer.out
-    raise AssertionError("it never ends")
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -189,8 +154,7 @@ def test_what_a_killed_job_left_half_written_is_swept(gramline: Any, gram: Path,
 def test_a_killed_program_goes_on(gramline: Any, gram: Path, tmp_path: Path, number: int, when: str, code: int) -> None:
     cv = ["cv", gram, "--checkpoint-every", "0", "--set", "rounds=2,3", *FOLDS, "-o"]
     gramline(*cv, tmp_path / "calm.run")
-    command = [sys.executable, "-c", PROGRAM, str(number), when, *map(str, cv), str(tmp_path / "a.run")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = end_by(number, when, 3, *cv, tmp_path / "a.run")
     assert ended.returncode == code
     if number != 9:
         assert "the same command goes on where it was" in ended.stderr

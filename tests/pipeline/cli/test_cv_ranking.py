@@ -110,7 +110,7 @@ def test_a_stored_matrix_and_a_job_file_say_the_same(gramline: Any, candidates: 
 
 
 def test_an_interrupted_run_goes_on(gramline: Any, candidates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gramline.pipeline.crossval import ranking_run
+    from gramline.pipeline.crossval import solve
 
     calls: list[str] = []
 
@@ -120,7 +120,7 @@ def test_an_interrupted_run_goes_on(gramline: Any, candidates: Path, monkeypatch
             raise KeyboardInterrupt
         return solve_ranking(task)
 
-    monkeypatch.setattr(ranking_run, "solve_ranking", stops)
+    monkeypatch.setattr(solve, "solve_ranking", stops)
     command = ("cv", candidates / "c.parquet", "--learner", "ranking-perceptron", "-o", candidates / "i.run", *CV)
     assert gramline(*command, "--cache", candidates / "cache").code != 0
     assert len(RunFolder(candidates / "i.run").finished()) == 1

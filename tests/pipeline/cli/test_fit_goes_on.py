@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ended_program import NOW, end_by, run_to_the_end
 
 from gramline.pipeline import Corpus, Model, Ranker
 from gramline.pipeline.models.trained import load_trained
 
-NOW = ["--stop-after", "0s", "--checkpoint-every", "0"]
-# The command, ended by a signal when it writes its second checkpoint: after that, or in the middle of it.
-PROGRAM = """
-import os, signal, sys, time
-from pathlib import Path
-from gramline.pipeline.cli.main import main
-
-number, is_whole, replace, n_written = int(sys.argv.pop(1)), sys.argv.pop(1) == "after", Path.replace, 0
-
-def ended(staged, target):
-    global n_written
-    n_written += str(target).endswith(".checkpoint")
-    if n_written == 2 and is_whole:
-        replace(staged, target)
-    if n_written == 2:
-        os.kill(os.getpid(), number)
-        time.sleep(60)  # until it is raised here
-    return replace(staged, target)
-
-Path.replace = ended
-main()
-"""
+GOING_ON = "going on after"
 LEARNERS = {
     "labeling": ["--learner", "labeling-perceptron", "--rounds", "4"],
     "hidden Markov": ["--learner", "hidden-markov-perceptron", "--set", "dual=true", "--rounds", "4"],
@@ -49,18 +27,6 @@ def bits(path: Path) -> Any:
     return attributes, {name: array.tobytes() for name, array in arrays.items()}
 
 
-def run_to_the_end(gramline: Any, *command: str | Path) -> int:
-    """The same command until it stops no more; how often it did."""
-    for n_stops in range(200):
-        answer = gramline(*command)
-        assert answer.code == 0
-        if "stopped after" not in answer.out:
-            assert n_stops == 0 or "going on after" in answer.out
-            return n_stops
-        assert "the same command goes on" in answer.out
-    raise AssertionError("it never ends")
-
-
 @pytest.mark.parametrize("keep", ["all", "none"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_training_stopped_again_and_again(gramline: Any, corpus: Path, tmp_path: Path, name: str, keep: str) -> None:
@@ -69,7 +35,8 @@ def test_a_training_stopped_again_and_again(gramline: Any, corpus: Path, tmp_pat
     assert built.code == 0
     assert gramline("fit", store, "-o", tmp_path / "calm.zarr", *LEARNERS[name]).code == 0
     before = sorted(path.name for path in tmp_path.iterdir())
-    assert run_to_the_end(gramline, "fit", store, "-o", tmp_path / "model.zarr", *LEARNERS[name], *NOW) > 2
+    fit = ["fit", store, "-o", tmp_path / "model.zarr", *LEARNERS[name]]
+    assert run_to_the_end(gramline, *fit, *NOW, last=GOING_ON) > 2
     assert bits(tmp_path / "model.zarr") == bits(tmp_path / "calm.zarr")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "model.zarr"])
 
@@ -77,7 +44,7 @@ def test_a_training_stopped_again_and_again(gramline: Any, corpus: Path, tmp_pat
 def test_a_file_with_labels_is_trained_and_then_evaluated(gramline: Any, corpus: Path, tmp_path: Path) -> None:
     fit = ["fit", corpus, "--learner", "labeling-perceptron", "--rounds", "3"]
     calm = gramline(*fit, "-o", tmp_path / "calm.zarr", "--json").json
-    assert run_to_the_end(gramline, *fit, "-o", tmp_path / "model.zarr", *NOW) >= 2
+    assert run_to_the_end(gramline, *fit, "-o", tmp_path / "model.zarr", *NOW, last=GOING_ON) >= 2
     assert bits(tmp_path / "model.zarr") == bits(tmp_path / "calm.zarr")
     assert calm["cross_validation"] is not None
     assert not list(tmp_path.glob("*.checkpoint"))
@@ -91,7 +58,7 @@ def test_a_ranker_goes_on(gramline: Any, tmp_path: Path) -> None:
     gramline("gram", "build", tmp_path / "trees.parquet", "-o", store, "--inline", "--block-rows", "3")
     fit = ["fit", store, "--learner", "ranking-perceptron", "--rounds", "3", "--candidates", tmp_path / "trees.parquet"]
     assert gramline(*fit, "-o", tmp_path / "calm.zarr").code == 0
-    assert run_to_the_end(gramline, *fit, "-o", tmp_path / "model.zarr", *NOW) > 2
+    assert run_to_the_end(gramline, *fit, "-o", tmp_path / "model.zarr", *NOW, last=GOING_ON) > 2
     assert bits(tmp_path / "model.zarr") == bits(tmp_path / "calm.zarr")
 
 
@@ -136,8 +103,7 @@ def test_a_time_that_is_none_is_refused(gramline: Any, gram: Path, wrong: str) -
 def test_a_killed_program_goes_on(gramline: Any, gram: Path, tmp_path: Path, number: int, when: str, code: int) -> None:
     fit = ["fit", gram, "--checkpoint-every", "0", "--rounds", "3", "-o"]
     gramline(*fit, tmp_path / "calm.zarr")
-    command = [sys.executable, "-c", PROGRAM, str(number), when, *map(str, fit), str(tmp_path / "model.zarr")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = end_by(number, when, 2, *fit, tmp_path / "model.zarr")
     assert ended.returncode == code
     left = sorted(path.name for path in tmp_path.iterdir() if "checkpoint" in path.name)
     assert left[-1:] == ["model.zarr.checkpoint"]
