@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
@@ -26,7 +27,7 @@ from gramline.pipeline.events import TileReport
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.alternatives import Speeds
 from gramline.pipeline.gram.plan import Plan, TileTask
-from gramline.pipeline.gram.product import TileProduct
+from gramline.pipeline.gram.product import TileProduct, TileReader
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, in_corpus
@@ -35,7 +36,7 @@ from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
 
 SAMPLES = 3  # tiles, spread over the matrix; every thread computes some of them
-PRODUCT_COLUMNS = 32  # of the matrix that a sample is multiplied with: labels of a few problems
+ROUNDS = 3  # in which each of them is measured
 MOST_SAMPLES = 64  # tiles that are computed before a pace is known, on however many threads
 
 
@@ -121,25 +122,34 @@ def measure_pace(build: Blocks, executor: Executor, place: str | None) -> float:
     return sum(report.seconds for report, _ in steady) / sum(cells for _, cells in steady)
 
 
-def measure_speeds(build: Blocks, executor: Executor, place: str | None) -> Speeds:
-    """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product."""
+@dataclass(frozen=True)
+class Product:
+    """What a tile is multiplied with from both sides: n_columns numbers a row, in a precision."""
+
+    n_columns: int = 32
+    precision: str = "float32"
+
+
+def measure_speeds(build: Blocks, executor: Executor, place: str | None, product: Product) -> Speeds:
+    """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product.
+
+    Each is the best of some rounds: others may have the machine for the time of a tile, but not for that of a training.
+    """
     with sample_stores(build, place) as samples:
         tasks = list(samples)
         try:
             _reports(executor, tasks)  # to start every process and load compiled code
-            clocked = _reports(executor, tasks)
+            rounds = [_reports(executor, tasks) for _ in range(ROUNDS)]
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-        reads: list[SampleRead] = []
-        for _ in range(2):  # the first time loads code
-            with closing(executor.run(multiply_sample, tasks)) as outcomes:
-                reads = [outcome.result for outcome in outcomes if outcome.result is not None]
-    cells = sum(cells for _, cells in clocked)
-    written = sum(report.written_bytes for report, _ in clocked)
-    n_products = PRODUCT_COLUMNS * sum(read.n_values for read in reads)
+        with closing(executor.run(partial(multiply_sample, product=product), tasks)) as outcomes:
+            reads = [outcome.result for outcome in outcomes if outcome.result is not None]
+    cells = sum(cells for _, cells in rounds[0])
+    written = sum(report.written_bytes for report, _ in rounds[0])
+    n_products = product.n_columns * sum(read.n_values for read in reads)
     return Speeds(
-        compute=sum(report.read_seconds + report.compute_seconds for report, _ in clocked) / cells,
-        write=sum(report.write_seconds for report, _ in clocked) / written,
+        compute=min(sum(one.read_seconds + one.compute_seconds for one, _ in reports) for reports in rounds) / cells,
+        write=min(sum(one.write_seconds for one, _ in reports) for reports in rounds) / written,
         read=sum(read.seconds for read in reads) / max(1, sum(read.n_bytes for read in reads)),
         multiply=sum(read.product_seconds for read in reads) / max(1, n_products),
     )
@@ -154,18 +164,24 @@ class SampleRead(NamedTuple):
     n_values: int
 
 
-def multiply_sample(task: TileTask) -> SampleRead:
-    """Read the tile of a sample, and multiply it as a product with G does in single precision, from both sides."""
+def multiply_sample(task: TileTask, product: Product) -> SampleRead:
+    """Read the tile of a sample as a stream of tiles does, and multiply it as a product with G, from both sides."""
     store = planned_store(task.store, task.identity)
-    dtype = np.result_type(store.tiles.dtype, np.float32)
-    product = TileProduct(store.layout, np.ones((store.layout.shape[1], PRODUCT_COLUMNS), dtype))
-    with one_blas_thread():
-        begin = perf_counter()
-        tile = store.read_tile(0, 0)
-        read = perf_counter()
-        product.add(0, 0, tile)
-        ended = perf_counter()
-    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size)
+    reader = TileReader(store)
+    columns = np.ones((store.layout.shape[1], product.n_columns), product.precision)
+    read, multiplied = [], []
+    for _ in range(1 + ROUNDS):  # the first time loads code, and brings the tile into memory
+        both = TileProduct(store.layout, columns)
+        with one_blas_thread():
+            begin = perf_counter()
+            tile = reader.read(0, 0)
+            ended = perf_counter()
+            both.add(0, 0, tile)
+            multiplied.append(perf_counter() - ended)
+        read.append(ended - begin)
+        size = tile.size
+        del tile  # its memory is used again
+    return SampleRead(min(read), store.tiles.tile_bytes, 2 * min(multiplied), size)
 
 
 class FailedSampleError(Exception):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.alternatives import Alternative, Machines, alternatives
 from gramline.pipeline.gram.build import GramBuild
-from gramline.pipeline.gram.forecast import measure_speeds
+from gramline.pipeline.gram.forecast import Product, measure_speeds
 from gramline.pipeline.models.demand import Demand
 
 
@@ -17,5 +17,6 @@ def training_alternatives(
     """Side by side, the quickest of those that fit marked; a few tiles are computed, written and read to measure."""
     layout = build.layout
     whole = replace(build.plan, n_tiles=layout.n_tiles)
-    speeds = measure_speeds(build, executor, build.place)
+    n_columns = max(1, round(demand.columns / max(1.0, demand.passes)))
+    speeds = measure_speeds(build, executor, build.place, Product(n_columns, demand.precision))
     return alternatives(whole, layout.shape[0], speeds, demand, machines, free_bytes)
