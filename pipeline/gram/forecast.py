@@ -7,7 +7,7 @@ everything in it that a tile of the build takes: reading, computing, and writing
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,10 +24,10 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.events import TileReport
-from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.base import Executor, Result
 from gramline.pipeline.gram.alternatives import Speeds
 from gramline.pipeline.gram.plan import Plan, TileTask
-from gramline.pipeline.gram.product import TileProduct, TileReader
+from gramline.pipeline.gram.product import TileProduct
 from gramline.pipeline.gram.room import Room
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore, in_corpus
@@ -112,14 +112,14 @@ def measure_pace(build: Blocks, executor: Executor, place: str | None) -> float:
         tasks = list(samples)
         batch = [tasks[number % len(tasks)] for number in range(n_tasks)]
         try:
-            first = _reports(executor, batch)  # to start every process and load compiled code
-            clocked = _reports(executor, batch)
+            first = _results(executor, compute_tile, batch)  # to start every process and load compiled code
+            clocked = _results(executor, compute_tile, batch)
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-    started = {report.worker for report, _ in first}
+    started = {report.worker for _, report in first}
     # A worker that came later is no measure, unless there are no others.
-    steady = [one for one in clocked if one[0].worker in started] or clocked
-    return sum(report.seconds for report, _ in steady) / sum(cells for _, cells in steady)
+    steady = [one for one in clocked if one[1].worker in started] or clocked
+    return sum(report.seconds for _, report in steady) / sum(task.cells for task, _ in steady)
 
 
 @dataclass(frozen=True)
@@ -138,20 +138,19 @@ def measure_speeds(build: Blocks, executor: Executor, place: str | None, product
     with sample_stores(build, place) as samples:
         tasks = list(samples)
         try:
-            _reports(executor, tasks)  # to start every process and load compiled code
-            rounds = [_reports(executor, tasks) for _ in range(ROUNDS)]
+            # The first of each starts every process and loads compiled code.
+            rounds = [_results(executor, compute_tile, tasks) for _ in range(1 + ROUNDS)][1:]
+            multiply = partial(multiply_sample, product=product)
+            reads = [_results(executor, multiply, tasks) for _ in range(1 + ROUNDS)][1:]
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-        with closing(executor.run(partial(multiply_sample, product=product), tasks)) as outcomes:
-            reads = [outcome.result for outcome in outcomes if outcome.result is not None]
-    cells = sum(cells for _, cells in rounds[0])
-    written = sum(report.written_bytes for report, _ in rounds[0])
-    n_products = product.n_columns * sum(read.n_values for read in reads)
+    cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in rounds[0])
+    n_bytes, n_products = sum(one.n_bytes for _, one in reads[0]), sum(one.n_products for _, one in reads[0])
     return Speeds(
-        compute=min(sum(one.read_seconds + one.compute_seconds for one, _ in reports) for reports in rounds) / cells,
-        write=min(sum(one.write_seconds for one, _ in reports) for reports in rounds) / written,
-        read=sum(read.seconds for read in reads) / max(1, sum(read.n_bytes for read in reads)),
-        multiply=sum(read.product_seconds for read in reads) / max(1, n_products),
+        compute=min(sum(one.read_seconds + one.compute_seconds for _, one in reports) for reports in rounds) / cells,
+        write=min(sum(one.write_seconds for _, one in reports) for reports in rounds) / written,
+        read=min(sum(one.seconds for _, one in tiles) for tiles in reads) / n_bytes,
+        multiply=min(sum(one.product_seconds for _, one in tiles) for tiles in reads) / n_products,
     )
 
 
@@ -161,27 +160,22 @@ class SampleRead(NamedTuple):
     seconds: float  # of reading
     n_bytes: int
     product_seconds: float
-    n_values: int
+    n_products: int  # of a value and a column
 
 
 def multiply_sample(task: TileTask, product: Product) -> SampleRead:
     """Read the tile of a sample as a stream of tiles does, and multiply it as a product with G, from both sides."""
     store = planned_store(task.store, task.identity)
-    reader = TileReader(store)
-    columns = np.ones((store.layout.shape[1], product.n_columns), product.precision)
-    read, multiplied = [], []
-    for _ in range(1 + ROUNDS):  # the first time loads code, and brings the tile into memory
-        both = TileProduct(store.layout, columns)
-        with one_blas_thread():
-            begin = perf_counter()
-            tile = reader.read(0, 0)
-            ended = perf_counter()
-            both.add(0, 0, tile)
-            multiplied.append(perf_counter() - ended)
-        read.append(ended - begin)
-        size = tile.size
-        del tile  # its memory is used again
-    return SampleRead(min(read), store.tiles.tile_bytes, 2 * min(multiplied), size)
+    size = store.tiles.buffer_bytes
+    buffer = None if size is None else np.ones(size, np.uint8)  # a stream reads into memory that was used before
+    one_side = TileProduct(store.layout, np.ones((store.layout.shape[1], product.n_columns), product.precision))
+    with one_blas_thread():
+        begin = perf_counter()
+        tile = store.read_tile(0, 0, buffer)
+        read = perf_counter()
+        one_side.add(0, 0, tile)
+        ended = perf_counter()
+    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size * product.n_columns)
 
 
 class FailedSampleError(Exception):
@@ -199,16 +193,18 @@ def _placed(failed: FailedSampleError, layout: GramLayout, tile: tuple[int, int]
     return failed.error
 
 
-def _reports(executor: Executor, tasks: list[TileTask]) -> list[tuple[TileReport, int]]:
-    """What each tile took, and its values; a tile that cannot be computed is an error."""
-    reports = []
-    with closing(executor.run(compute_tile, tasks)) as outcomes:
+def _results(
+    executor: Executor, function: Callable[[TileTask], Result], tasks: list[TileTask]
+) -> list[tuple[TileTask, Result]]:
+    """What the function gave for each sample; one that failed is an error."""
+    results = []
+    with closing(executor.run(function, tasks)) as outcomes:
         for outcome in outcomes:
             if outcome.result is None:
                 error = outcome.error or RunError("a sample tile was not computed", advice="run the command again")
                 raise FailedSampleError(outcome.task, error)
-            reports.append((outcome.result, outcome.task.cells))
-    return reports
+            results.append((outcome.task, outcome.result))
+    return results
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from gramline.learners.arrays import Indices, Matrix, Tile
 from gramline.learners.estimator import Learner
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.layout import tiles_of
 from gramline.pipeline.corpus.corpus import Corpus
 
 SAMPLE_POSITIONS = (750, 3000)
@@ -40,11 +41,15 @@ class Demand:
 
 
 AMOUNTS = ("passes", "columns", "values", "stored_seconds", "computed_seconds")
+# Iterations of a solve grow with the root of the number of positions in the end, but more slowly on samples that have
+# few directions to solve for (measured, kernel Z-score: powers of 0.27, 0.36 and 0.40 on the way to 12,200 positions).
+ITERATED = ("passes", "columns", "values")
 
 # Powers of the number of positions by which a demand may grow. A learner that works on vectors of all positions takes
-# more than in proportion: those of a sample stay in the cache (measured: 1.26, Gaussian process of rank 100).
+# more than in proportion: those of a sample stay in the cache (measured from 2,800 positions to 12,200: 1.53, Gaussian
+# process of rank 100).
 LEAST = Demand(passes=-0.5, columns=-0.5, values=-0.5, stored_seconds=0.5, computed_seconds=0.5)
-LEAST_OF_VECTORS = 1.25
+LEAST_OF_VECTORS = 1.5
 PASSES_PER_ROUND = 2  # at most, of a lazy learner: a visit of a block reads its whole row of blocks
 MOST = Demand(passes=0.5, columns=0.5, values=0.5, stored_seconds=3.0, computed_seconds=3.0)
 
@@ -70,9 +75,7 @@ class _CountingGram(DenseGram):
         return product
 
     def select(self, rows: Indices, cols: Indices) -> Tile:
-        starts = self.layout.rows.block_starts
-        blocks = [len(np.unique(np.searchsorted(starts, part, "right"))) for part in (rows, cols)]
-        self.n_reads += blocks[0] * blocks[1]
+        self.n_reads += len(tiles_of(self.layout, rows, cols))
         return super().select(rows, cols)
 
 
@@ -102,9 +105,13 @@ def spread_sample(lengths: Indices, limit: int) -> Indices:
     return np.unique(np.linspace(0, len(lengths) - 1, n_chosen).astype(np.int64))
 
 
+def _sample(corpus: Corpus, limit: int) -> Corpus:
+    return corpus.select(spread_sample(corpus.lengths, limit))
+
+
 def measure_demand(learner: Learner, kernel: Kernel, corpus: Corpus, *, merges: bool = False) -> Demand:
     """Of training on `corpus`, from samples of it; whether a product compares equal rows once, which no store does."""
-    samples = [corpus.select(spread_sample(corpus.lengths, limit)) for limit in SAMPLE_POSITIONS]
+    samples = [_sample(corpus, limit) for limit in SAMPLE_POSITIONS]
     both = merges or learner.is_lazy
     _measured(learner, kernel, samples[0].select(range(min(2, len(samples[0])))), both=both)  # loads compiled code
     small, large = (_measured(learner, kernel, sample, both=both) for sample in samples)
@@ -125,7 +132,10 @@ def extrapolated(small: Demand, large: Demand, sizes: Sequence[int], least: Dema
     for name in AMOUNTS:
         before, amount = getattr(small, name), getattr(large, name)
         power = np.log(amount / before) / np.log(lever) if amount > 0 and before > 0 else 0.0
-        amounts[name] = amount * reach ** float(np.clip(power, getattr(least, name), getattr(MOST, name)))
+        most = getattr(MOST, name)
+        if name in ITERATED and 0 < power < most:
+            power *= 2 - power / most
+        amounts[name] = amount * reach ** float(np.clip(power, getattr(least, name), most))
     return replace(large, **amounts)
 
 
@@ -160,6 +170,11 @@ def _own_seconds(learner: Learner, gram: _CountingGram | _TimedGram, corpus: Cor
     begin = thread_time()
     trained.fit(gram, corpus.labels)
     return max(0.0, thread_time() - begin - gram.seconds)
+
+
+def seconds_per_value(kernel: Kernel, corpus: Corpus) -> float:
+    """Of one thread, from a tile between some structures of `corpus`."""
+    return _seconds_per_value(kernel, kernel.prepare(_sample(corpus, SAMPLE_POSITIONS[0]).packed()))
 
 
 def _seconds_per_value(kernel: Kernel, packed: Packed) -> float:
