@@ -8,8 +8,8 @@ import pytest
 from gram_samples import corpus
 
 from gramline.pipeline.cost import Cost, meter
-from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval import run_folder
+from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.errors import InputError, StoreError
