@@ -112,12 +112,14 @@ def import_(
         if counts := read.label_counts():
             _say_labels(counts)
         _say_examples(read)
-        say_next(*_next_commands(read, output))
+        say_next(*_next_commands(read, output, is_new=like is not None))
 
 
-def _next_commands(read: Corpus, path: str) -> list[str]:
-    """Labeled structures can be learned from; others have a Gram matrix."""
+def _next_commands(read: Corpus, path: str, *, is_new: bool) -> list[str]:
+    """New structures are for a model; others can be learned from if they have labels, and have a Gram matrix if not."""
     has_labels = any(read.label_counts().values())
+    if is_new:
+        return [f"gramline {'evaluate' if has_labels else 'predict'} MODEL {short_path(path)}"]
     if has_labels:
         return [f"gramline fit {short_path(path)}", f"gramline cv {short_path(path)}"]
     return [f"gramline gram build {short_path(path)} -o GRAM"]

@@ -11,6 +11,7 @@ from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.cv_job import prepare
 from gramline.pipeline.cli.cv_output import say_plan, say_results
 from gramline.pipeline.cli.cv_ranking import say_rankers
+from gramline.pipeline.cli.job_file.corpus import reading_options
 from gramline.pipeline.cli.job_file.file import OptionValues, load_job
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
@@ -56,6 +57,7 @@ Example:
 @table_option(
     "output.path", "-o", "--output", metavar="RUN", help="Folder for the results [default: SOURCE's name with .run]."
 )
+@reading_options
 @kernel_options
 @table_option(
     "learner.name",

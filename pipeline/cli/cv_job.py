@@ -10,7 +10,7 @@ from typing import Any
 from gramline.kernels.base import Kernel
 from gramline.learners.catalogue import LEARNERS, find_learner
 from gramline.learners.kinds import RankingLearner
-from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file
+from gramline.pipeline.cli.job_file.corpus import compares_words, corpus_of, labeled_file, refuse_reading
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, merged
 from gramline.pipeline.cli.job_file.kernel import kernel_options_of
 from gramline.pipeline.cli.terminal.notation import parse_settings
@@ -72,6 +72,8 @@ def prepare(
         data = JobData.of_corpus(advised, path)
     if gram is not None and given.of("kernel"):
         raise InputError(f"{path} is a Gram matrix, whose kernel is known", advice="leave out what describes a kernel")
+    if gram is not None:
+        refuse_reading(given.of("features"), f"{path} is a Gram matrix, which has its labels")
     ranks = _names_ranker(file, asked)
     is_bare = not is_file and not ranks
     choices = [KernelChoice(gram.kernel)] if gram is not None else _kernels(file, data, is_bare=is_bare)

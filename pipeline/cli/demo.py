@@ -86,7 +86,6 @@ def say_summary(result: DemoResult) -> None:
         ("held out", "evaluate", f"token accuracy {scores.accuracy:.4f}, Hamming loss {scores.hamming_loss:.4f}"),
         ("sequences", "sequences", f"token accuracy {other.evaluation.accuracy:.4f} without the trees"),
     )
-    say()
     say_table(
         ("step", "result", "time"),
         [(step, text, duration(result.seconds[part])) for step, part, text in steps],

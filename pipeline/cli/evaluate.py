@@ -88,6 +88,9 @@ def evaluate(
     if gold is not None:
         raise InputError("--gold names the trees behind candidates, but this is not a ranker; leave it out")
     right = Corpus.read(corpus, format=input_format) if trained is None else trained.read(corpus, input_format)
+    if not any(right.label_counts().values()):
+        advice = "give a file that has the right labels, or label this one with `gramline predict`"
+        raise InputError(f"{corpus} has no labels to compare with", advice=advice)
     if trained is None:
         where.say_unused()
         predicted: list[list[str | None]] = labels_in_file(source, right)
@@ -125,7 +128,6 @@ def _say_scores(title: str, scores: Mapping[str, Score], totals: Mapping[str, Sc
         (name, f"{s.precision:.4f}", f"{s.recall:.4f}", f"{s.f1:.4f}", f"{s.gold:,}", f"{s.predicted:,}")
         for name, s in (scores | totals).items()  # type: ignore[operator]
     ]
-    say()
     say_table((title, "precision", "recall", "F1", "gold", "found"), rows)
 
 

@@ -16,6 +16,7 @@ from gramline.learners.kinds import RankingLearner
 from gramline.pipeline.cli.checkpoint_options import CheckpointOptions, checkpoint_options
 from gramline.pipeline.cli.cluster_options import cluster_options
 from gramline.pipeline.cli.fit_corpus import CorpusFit, LearnerOptions, Manner, fit_corpus, fit_run
+from gramline.pipeline.cli.job_file.corpus import reading_options, refuse_reading
 from gramline.pipeline.cli.job_file.file import JobFile, OptionValues, load_job, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options
 from gramline.pipeline.cli.job_file.options import table_option
@@ -117,6 +118,7 @@ Example:
 @click.option("--plan", "plan_only", is_flag=True, help="Of gaussian-process: only show memory and time.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
 @click.option("--job", "job_path", metavar="FILE", help="TOML file with [gram], [learner] and [model] tables.")
+@reading_options
 @kernel_options
 @cluster_options
 @telling_options
@@ -144,7 +146,8 @@ def fit(
     job = load_job(job_path, given)
     won = None
     if from_run is not None:
-        if source is not None or rounds is not None or extra or given.of("learner") or given.of("kernel"):
+        named = any(given.of(table) for table in ("learner", "kernel", "features"))
+        if source is not None or rounds is not None or extra or named:
             raise InputError("--from-run says what is trained on what; leave SOURCE, the learner and the kernel out")
         won = winner(from_run)
         if not isinstance(won.learner, RankingLearner):
@@ -155,6 +158,9 @@ def fit(
             raise InputError(f"{from_run} has lost its Gram matrix", advice="run `gramline cv` again, which builds it")
         source, candidates = won.gram_path, (won.corpus_path,)
         job = replace(job, model=replace(job.model, path=job.model.path or f"{Path(from_run).stem}.model.zarr"))
+    elif source is None and job_path is None:
+        advice = "give a file with labels, a corpus or a Gram matrix, or --from-run RUN"
+        raise InputError("there is nothing to train on", advice=advice)
     wanted = LearnerOptions.of(job, rounds, extra)
     learner = wanted.named() if won is None else won.learner
     _refuse_options_of_others(learner, factor_memory, plan_only, candidates, development)
@@ -202,6 +208,7 @@ def _file_to_train_on(job: JobFile, source: str | None, learner: Learner | None)
 
 
 def _refuse_options_of_files(given: OptionValues, evaluates: bool | None) -> None:
+    refuse_reading(given.of("features"), "this is a Gram matrix, which has its labels")
     for option, is_given in (("--kernel", bool(given.of("kernel"))), ("--evaluate", evaluates is not None)):
         if is_given:
             raise InputError(

@@ -44,6 +44,7 @@ NOTHING_LEARNED = (
     "the labels are no better than the most frequent one everywhere: try other features (--features of `gramline "
     "corpus import`), another kernel or learner (`gramline cv` compares them), or more labeled structures"
 )
+TOO_FEW = "there are too few structures to hold some of them out: nobody knows how good the model is"
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,8 @@ def _fit_corpus(fitting: CorpusFit, place: Workplace) -> None:
                 )
         replace(result.model, cost=fitting.bill.cost).save(target, overwrite=fitting.overwrite)
     say_notes(result.model.learner.notes())
+    if fitting.evaluates and result.score is None:
+        say_notes([TOO_FEW])
     if result.score is not None and not result.score.is_better:
         say_notes([NOTHING_LEARNED])
     seconds = perf_counter() - begin

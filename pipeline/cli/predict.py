@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from gramline.pipeline.models.write_back import (
     LAYOUTS,
     Layout,
     annotated_lines,
+    holds_predictions,
     layout_of_input,
     layout_of_output,
     with_predictions,
@@ -115,6 +117,8 @@ def predict(
         return
     if corpus is None:
         raise InputError("there is nothing to label", advice="give a corpus or a file, or --stdin")
+    if output is not None and Path(output).exists() and Path(corpus).exists() and Path(output).samefile(corpus):
+        raise InputError(f"{output} is what is to be labeled", advice="write the labels to another file")
     where = Prediction(model, given, block_rows)
     asked = Asked(model, corpus, output, layout, input_format, where, probabilities)
     begin = perf_counter()
@@ -204,3 +208,5 @@ def _require_layout_of_labels(layout: Layout, output: str | None) -> None:
         raise InputError("labels of positions do not fit into brackets", advice="write them as jsonl")
     if layout == "parquet" and output is None:
         raise InputError("a corpus cannot be written to stdout", advice="say where to write it (-o FILE)")
+    if layout == "parquet" and output is not None and Path(output).exists() and not holds_predictions(output):
+        raise InputError(f"{output} holds other data than predictions", advice="choose another path or remove it")

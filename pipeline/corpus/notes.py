@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ _PENN = (
 )
 _UNIVERSAL = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ VERB"
 PARTS_OF_SPEECH = frozenset(f"{_PENN} {_UNIVERSAL}".split())
+FEWEST_NUMBERED = 3  # tokens 1, 2, 3 that are no chance
 FEWEST_PARTS = 3  # distinct parts of speech that are no chance
 
 
@@ -79,6 +80,14 @@ def column_notes(columns: Sequence[Sequence[str]], taken: int, path: str | Path)
     if len(parts) >= FEWEST_PARTS and len(parts) >= len({name for name in distinct if name.isalpha()}) / 2:
         problem = f"the labels in column {chosen} look like parts of speech ({_examples(columns[chosen])})"
         yield Note("parts of speech", problem, "give --label-column if another one is meant", str(path))
+
+
+def numbering_note(words: Sequence[str], starts: Sequence[int], path: str | Path) -> Iterator[Note]:
+    """A note where the words are 1, 2, 3, ... in every sentence: a number stands where the word is expected."""
+    counted = [str(place) for first, last in pairwise(starts) for place in range(1, last - first + 1)]
+    if len(words) >= FEWEST_NUMBERED and list(words) == counted:
+        problem = "column 0, which is read as the word, counts the tokens of a sentence"
+        yield Note("numbered tokens", problem, "cut it off (cut -f 2- FILE), so that the word comes first", str(path))
 
 
 def _is_entities(names: set[str]) -> bool:

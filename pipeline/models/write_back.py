@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.imports import format_of
 from gramline.pipeline.corpus.readers.columns import COMMENT, DOCUMENT_MARK
@@ -72,6 +75,14 @@ def with_predictions(corpus: Corpus, predictions: Predictions) -> Corpus:
     corpus = corpus.with_column(PREDICTED, [list(labels) for labels in predictions.labels])
     confidence = predictions.confidence()
     return corpus if confidence is None else corpus.with_column(CONFIDENCE, confidence)
+
+
+def holds_predictions(path: str) -> bool:
+    """Whether a Parquet file has the column of predicted labels, so that it can be made again."""
+    try:
+        return PREDICTED in pq.read_schema(path).names
+    except (OSError, pa.ArrowInvalid):
+        return False
 
 
 def _flat(predictions: Predictions) -> Iterator[tuple[str, str | None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gramline.learners.metrics import Score
@@ -41,6 +41,8 @@ class Facts:
     training_unit: str = "positions"
     held_out_error: float | None = None  # the same share, on what was held out
     context_share: float | None = None  # of the best setting's kernel
+    kernel: str = ""  # its name
+    observation: str = ""  # that of its observation kernel
     by_label: Mapping[str, Score] = field(default_factory=dict)
     n_structures: int = 0
     n_duplicates: int | None = None
@@ -93,9 +95,22 @@ def _rivals(facts: Facts) -> Iterator[Advice]:
     yield Advice(
         f"{'Behind' if is_behind else 'Close to'} the {rival.name}",
         f"{verdict(rival, facts.metric)} Where labels follow from features of the words nearby, that model is "
-        "simpler and faster. A kernel pays where the structure matters: try trees, a larger reach, or the observation "
-        "kernel polynomial of degree 2.",
+        f"simpler and faster. A kernel pays where the structure matters: try {_either(_untried(facts))}.",
     )
+
+
+def _either(things: Iterable[str]) -> str:
+    *first, last = things
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _untried(facts: Facts) -> Iterator[str]:
+    """What the best setting's kernel is not yet."""
+    if facts.kernel not in ("tree-labeling", "dag-labeling"):
+        yield "trees"
+    yield "the kernel sequence-labeling, which sees neighbours" if facts.kernel == "position" else "a larger reach"
+    if facts.observation not in ("polynomial", "gaussian"):
+        yield "the observation kernel polynomial of degree 2"
 
 
 def _underfit(facts: Facts) -> Iterator[Advice]:

@@ -130,6 +130,7 @@ def _facts(report: Report, summary: Mapping[str, Any], corpus: Corpus | None) ->
     """The numbers of the best setting that advice is computed from."""
     setting, name = summary["settings"][report.best], report.settings[report.best].name
     mine = [curve for curve in report.curves if name in curve.lines and curve.level is not None]
+    kernel = setting["kernel"] or {}
     return Facts(
         metric=metric_name(report.metric),
         learner=setting["learner"],
@@ -138,6 +139,8 @@ def _facts(report: Report, summary: Mapping[str, Any], corpus: Corpus | None) ->
         training_unit="structures" if mine and "structures" in mine[0].measure else "positions",
         held_out_error=mine[0].level if mine else None,
         context_share=None if corpus is None else _context_share(setting["kernel"], corpus),
+        kernel=kernel.get("name", ""),
+        observation=kernel.get("observation", {}).get("name", ""),
         by_label=report.by_label,
         n_structures=summary["structures"],
         n_duplicates=summary["folds"].get("duplicates"),

@@ -20,6 +20,7 @@ CURVES_SHOWN = 8
 LABELS_SHOWN = 20
 SENTENCES_SHOWN = 10
 DRAWN_POSITIONS = 80  # a larger tree is a thicket
+NO_MISTAKE = 0.995  # of F1, which is shown with two decimals
 METRIC_NAMES = {"accuracy": "accuracy", "f1": "F1", "span_f1": "span F1", "exact_match": "exact match"}
 
 
@@ -158,7 +159,8 @@ def errors(report: Report) -> dict[str, Any] | None:
         times = int(off[gold, guess])
         pair = f"{report.labels[gold]} read as {report.labels[guess]}"
         short.append(f"Most often: {pair}, {times:,} times ({times / n_wrong:.0%} of the errors).")
-    weak = sorted((item for item in report.by_label.items() if item[1].gold), key=lambda item: item[1].f1)[:3]
+    known = (item for item in report.by_label.items() if item[1].gold and item[1].f1 < NO_MISTAKE)
+    weak = sorted(known, key=lambda item: item[1].f1)[:3]
     if n_wrong and weak:
         short.append("Weakest labels: " + ", ".join(f"{label} (F1 {score.f1:.2f})" for label, score in weak) + ".")
     worst = sorted(report.sentences, key=lambda one: (-one.share_wrong, -one.n_wrong))

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Literal
+from typing import Any, Literal
 
 from gramline.kernels.observations.base import Identity
 from gramline.kernels.observations.substitution import Substitution
 from gramline.pipeline.cli.job_file.file import JobFile, required
 from gramline.pipeline.cli.job_file.kernel import kernel_options_of
+from gramline.pipeline.cli.job_file.options import table_option, together
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.imports import import_corpus
+from gramline.pipeline.corpus.imports import dashed, import_corpus
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.files import require_file
 from gramline.pipeline.models.recommended import FEATURES, WINDOW
+
+# What notes on a file in columns advise, so that the advice holds wherever such a file is read.
+reading_options = together(
+    table_option(
+        "features.label_column", "--label-column", help="Of a file in columns: the label, from 0 [default: the last]."
+    ),
+    table_option(
+        "features.missing_label", "--missing-label", metavar="LABEL", help="Of a file: this label means there is none."
+    ),
+    table_option(
+        *("features.skip_document_marks", "--skip-document-marks"),
+        is_flag=True,
+        help="Of a file in columns: leave -DOCSTART- lines out.",
+    ),
+    table_option(
+        *("features.skip_comments", "--skip-comments"),
+        is_flag=True,
+        help="Of a file in columns: leave lines out that begin with '# '.",
+    ),
+)
 
 
 def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
@@ -31,9 +53,18 @@ def read_corpus(path: str, job: JobFile, like: Corpus | None = None) -> Corpus:
 def labeled_file(path: str, job: JobFile) -> Corpus:
     """A corpus, or a file that no [corpus] table describes: its words get the features of their spelling."""
     require_file(path, "a corpus")
+    given = dict(job.given.of("features"))
     if path.endswith(".parquet"):
+        refuse_reading(given, f"{path} is a corpus already")
         return Corpus.load(path)
-    return Corpus.read(path) if compares_words(job) else Corpus.read(path, features=FEATURES, window=WINDOW)
+    features = {} if compares_words(job) else {"features": FEATURES, "window": WINDOW}
+    return import_corpus(path, None, labels=None, like=None, options=features | given)
+
+
+def refuse_reading(given: Mapping[str, Any], why: str) -> None:
+    """Options that say how a file is read mean nothing where none is."""
+    for key in given:
+        raise InputError(f"{dashed(key)} is about files that are imported; {why}", advice="leave it out")
 
 
 def compares_words(job: JobFile) -> bool:

@@ -31,7 +31,7 @@ def _of_kind(kind: Kind) -> dict[str, Any]:
     """What click is to check of a value; what is declared besides is checked with the job."""
     match kind:
         case Number(whole=True, least=least):
-            return {"type": click.IntRange(None if least is None else int(least))}
+            return {"type": int if least is None else click.IntRange(int(least))}
         case Choice(names=names):
             return {"type": click.Choice(names)}
         case Flag():

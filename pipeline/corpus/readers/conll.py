@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.notes import Note, column_notes, label_notes
+from gramline.pipeline.corpus.notes import column_notes, label_notes, numbering_note
 from gramline.pipeline.corpus.readers.columns import ColumnTable, read_columns
 from gramline.pipeline.corpus.readers.features import observe
 from gramline.pipeline.corpus.readers.templates import FeatureTemplate
@@ -51,7 +51,7 @@ def read_conll(
     ([['Ann', 'saw'], ['Bob']], [['B', 'O'], ['B']])
     """
     table = read_columns(path, skip_document_marks=skip_document_marks, skip_comments=skip_comments)
-    notes: list[Note] = list(table.notes)
+    notes = [*table.notes, *numbering_note(table.columns[0], table.starts.tolist(), path)]
     y = None
     if label_column is not None:
         y = [

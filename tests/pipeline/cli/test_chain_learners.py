@@ -138,7 +138,9 @@ def test_structures_that_are_left_out_are_told(gramline: Any, tmp_path: Path, du
     options = ["--learner", "hidden-markov-perceptron", "--set", f"dual={str(dual).lower()}", "--set", "unlabeled=drop"]
     answer = gramline("fit", gram if dual else corpus, "-o", tmp_path / "m.zarr", *options)
     assert answer.code == 0
-    assert answer.err == "note: 1 of 3 structures have an unlabeled position and are left out\n"
+    first, *others = answer.err.splitlines()
+    assert first == "note: 1 of 3 structures have an unlabeled position and are left out"
+    assert [note for note in others if "too few structures to hold some of them out" not in note] == []
     assert ("kept" in answer.out) == dual  # weights of features need no structures
 
 

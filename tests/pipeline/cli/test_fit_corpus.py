@@ -171,3 +171,34 @@ def test_a_file_is_cross_validated_as_it_is_fitted(
         "hidden-markov-perceptron",
         {"rounds": 20, "dual": True, "constraints": "iob2"},
     )
+
+
+def test_the_option_that_a_note_names_is_there(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "columns.txt").write_text("the O DT\nAnn B-PER NNP\nruns O VBZ\n\nBob B-PER NNP\nran O VBD\n")
+    assert "give --label-column 1" in gramline("fit", "columns.txt", "-o", "wrong.zarr", "--no-evaluate").err
+    for name, *rest in (("fit", "-o", "m.zarr", "--no-evaluate"), ("cv", "--folds", "2", "--plan", "--inline")):
+        answer = gramline(name, "columns.txt", "--label-column", "1", *rest)
+        assert (answer.code, answer.err) == (0, "")
+    assert Model.load("m.zarr").label_names == ("O", "B-PER")
+
+
+@pytest.mark.parametrize("command", ["fit", "cv"])
+def test_how_a_file_is_read_means_nothing_where_none_is(gramline: Any, train: Path, command: str) -> None:
+    gramline("corpus", "import", train.name, "-o", "c.parquet")
+    gramline("gram", "build", "c.parquet", "-o", "c.gram.zarr", "--inline")
+    for source, why in (("c.parquet", "c.parquet is a corpus already"), ("c.gram.zarr", "which has its labels")):
+        answer = gramline(command, source, "--skip-comments", "-o", "out")
+        assert answer.code == 2
+        assert "--skip-comments is about files that are imported" in answer.error
+        assert why in answer.error
+
+
+def test_too_few_structures_for_a_score(gramline: Any, tmp_path: Path) -> None:
+    (tmp_path / "two.conll").write_text("Ann N\nran V\n\nBob N\nsat V\n")
+    assert "nobody knows how good the model is" in gramline("fit", "two.conll").err
+    assert gramline("fit", "two.conll", "-o", "n.zarr", "--no-evaluate").err == ""
+
+
+def test_nothing_to_train_on(gramline: Any) -> None:
+    answer = gramline("fit")
+    assert (answer.code, answer.error.partition(";")[0]) == (2, "there is nothing to train on")

@@ -93,10 +93,29 @@ def test_a_corpus_gets_a_column(gramline: Any, model: Path, tmp_path: Path) -> N
     labeled = Corpus.load(out)
     assert (labeled.column("predicted"), labeled.labels) == ([["B", "O"], ["O"]], [["B", "O"], ["O"]])
     assert gramline("evaluate", out, raw, "--json").json["accuracy"] == 1.0
+    assert gramline("predict", model, raw, "-o", out).code == 0  # the same again
     answer = gramline("predict", model, raw, "--format", "parquet")
     assert (answer.code, answer.error) == (2, "a corpus cannot be written to stdout; say where to write it (-o FILE)")
     answer = gramline("predict", model, raw, "--format", "brackets")
     assert (answer.code, answer.error) == (2, "labels of positions do not fit into brackets; write them as jsonl")
+
+
+def test_what_was_not_predicted_is_not_written_over(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw, corpus = tmp_path / "new.conll", tmp_path / "train.parquet"
+    raw.write_text("Ann B\nran O\n\nthey O\n")
+    assert gramline("corpus", "import", raw, "-o", corpus).code == 0
+    before = corpus.read_bytes(), raw.read_text()
+    for output, said in ((corpus, "holds other data than predictions"), (raw, "is what is to be labeled")):
+        answer = gramline("predict", model, raw, "-o", output)
+        assert (answer.code, said in answer.error) == (2, True)
+    assert (corpus.read_bytes(), raw.read_text()) == before
+
+
+def test_a_file_without_labels_has_nothing_to_compare_with(gramline: Any, model: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "new.txt"
+    raw.write_text("Ann\nran\n")
+    answer = gramline("evaluate", model, raw)
+    assert (answer.code, answer.error.partition(";")[0]) == (2, f"{raw} has no labels to compare with")
 
 
 def test_a_raw_file_is_evaluated(gramline: Any, model: Path, tmp_path: Path) -> None:

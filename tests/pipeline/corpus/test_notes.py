@@ -43,6 +43,8 @@ def test_a_note_is_a_record() -> None:
         ("the DT\ndog NN\nruns VBZ\n. .\n", ["parts of speech"]),
         ("the O DT\nAnn B-PER NNP\nruns O VBZ\n", ["label column"]),
         ("the DT O\nAnn NNP B-PER\nruns VBZ O\n", []),
+        ("1 the X\n2 dog Y\n\n1 runs X\n", ["numbered tokens"]),
+        ("1 the X\n2 dog Y\n\n4 runs X\n", []),
     ],
 )
 def test_notes_on_columns(write: Any, text: str, kinds: list[str]) -> None:

@@ -35,6 +35,19 @@ def test_the_strongest_baseline(rival: Rival, title: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel", "observation", "said"),
+    [
+        ("", "", "try trees, a larger reach or the observation kernel polynomial of degree 2."),
+        ("position", "polynomial", "try trees or the kernel sequence-labeling, which sees neighbours."),
+        ("tree-labeling", "gaussian", "try a larger reach."),
+    ],
+)
+def test_what_was_tried_is_not_advised(kernel: str, observation: str, said: str) -> None:
+    (one,) = advice(replace(CALM, strongest=Rival("CRF", 0.0, None), kernel=kernel, observation=observation))
+    assert one.text.endswith(said)
+
+
+@pytest.mark.parametrize(
     ("training", "held_out", "title"),
     [
         ([0.3, 0.2, 0.12], 0.2, "Training stopped early"),
