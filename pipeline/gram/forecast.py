@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
+from math import inf
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
@@ -36,7 +37,7 @@ from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
 
 SAMPLES = 3  # tiles, spread over the matrix; every thread computes some of them
-ROUNDS = 3  # in which each of them is measured
+ROUNDS = 5  # in which each of them is measured
 MOST_SAMPLES = 64  # tiles that are computed before a pace is known, on however many threads
 
 
@@ -133,25 +134,35 @@ class Product:
 def measure_speeds(build: Blocks, executor: Executor, place: str | None, product: Product) -> Speeds:
     """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product.
 
-    Each is the best of some rounds: others may have the machine for the time of a tile, but not for that of a training.
+    Of every sample the best of some rounds counts: others may have the machine for the time of a tile, but not for
+    that of a training.
     """
     with sample_stores(build, place) as samples:
         tasks = list(samples)
         try:
             # The first of each starts every process and loads compiled code.
-            rounds = [_results(executor, compute_tile, tasks) for _ in range(1 + ROUNDS)][1:]
+            tiles = [_results(executor, compute_tile, tasks) for _ in range(1 + ROUNDS)][1:]
             multiply = partial(multiply_sample, product=product)
             reads = [_results(executor, multiply, tasks) for _ in range(1 + ROUNDS)][1:]
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-    cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in rounds[0])
+    cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in tiles[0])
     n_bytes, n_products = sum(one.n_bytes for _, one in reads[0]), sum(one.n_products for _, one in reads[0])
     return Speeds(
-        compute=min(sum(one.read_seconds + one.compute_seconds for _, one in reports) for reports in rounds) / cells,
-        write=min(sum(one.write_seconds for _, one in reports) for reports in rounds) / written,
-        read=min(sum(one.seconds for _, one in tiles) for tiles in reads) / n_bytes,
-        multiply=min(sum(one.product_seconds for _, one in tiles) for tiles in reads) / n_products,
+        compute=_best(tiles, lambda report: report.read_seconds + report.compute_seconds) / cells,
+        write=_best(tiles, lambda report: report.write_seconds) / written,
+        read=_best(reads, lambda one: one.seconds) / n_bytes,
+        multiply=_best(reads, lambda one: one.product_seconds) / n_products,
     )
+
+
+def _best(rounds: list[list[tuple[TileTask, Result]]], seconds: Callable[[Result], float]) -> float:
+    """Of all samples together, each in its best round."""
+    best: dict[TileTask, float] = {}
+    for results in rounds:
+        for task, result in results:
+            best[task] = min(seconds(result), best.get(task, inf))
+    return sum(best.values())
 
 
 class SampleRead(NamedTuple):
@@ -172,10 +183,11 @@ def multiply_sample(task: TileTask, product: Product) -> SampleRead:
     with one_blas_thread():
         begin = perf_counter()
         tile = store.read_tile(0, 0, buffer)
-        read = perf_counter()
+        seconds = perf_counter() - begin
+        begin = thread_time()  # waits for nothing but the processor
         one_side.add(0, 0, tile)
-        ended = perf_counter()
-    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size * product.n_columns)
+        product_seconds = 2 * (thread_time() - begin)
+    return SampleRead(seconds, store.tiles.tile_bytes, product_seconds, tile.size * product.n_columns)
 
 
 class FailedSampleError(Exception):

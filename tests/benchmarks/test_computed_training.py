@@ -6,7 +6,6 @@ Small untimed versions run by default; `pytest -m benchmark -s tests/benchmarks/
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ SEQUENCE = SequenceLabeling(reach=0.5, observation=Polynomial(2, normalized=True
 POSITION = PositionKernel(Polynomial(2, normalized=True))
 OVERHEAD = 1.3  # of a training over the time of the values it computes
 PLAN_FACTOR = 1.5
-PLANNED_LAZY, PLANNED_SOLVES = 800, 500  # sentences; a solve is an hour's work where a perceptron's is a minute's
+PLANNED_LAZY, PLANNED_SOLVES = 800, 500  # sentences; solves take far longer
 RUNS: dict[str, tuple[Any, Any]] = {
     "labeling perceptron, sequence kernel": (SEQUENCE, LabelingPerceptron(3)),
     "dual hidden Markov perceptron, position kernel": (POSITION, HiddenMarkovPerceptron(5, dual=True)),
@@ -63,12 +62,6 @@ class Clocks(NamedTuple):
 
     def __sub__(self, other: Clocks) -> Clocks:
         return Clocks(self.processor - other.processor, self.wall - other.wall)
-
-
-def seconds(action: Callable[[], Any]) -> float:
-    begin = perf_counter()
-    action()
-    return perf_counter() - begin
 
 
 def plain_loop(kernel: Any, corpus: Corpus, n_tiles: int) -> float:
