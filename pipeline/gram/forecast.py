@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
+from statistics import median
 from time import perf_counter, thread_time
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
@@ -135,7 +135,7 @@ def measure_speeds(build: Blocks, executor: Executor, place: str | None, product
     """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product.
 
     Of every sample the best of some rounds counts: others may have the machine for the time of a tile, but not for
-    that of a training.
+    that of a training. Of reading and writing it is the usual one: the same bytes again may be quicker than others.
     """
     with sample_stores(build, place) as samples:
         tasks = list(samples)
@@ -149,20 +149,24 @@ def measure_speeds(build: Blocks, executor: Executor, place: str | None, product
     cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in tiles[0])
     n_bytes, n_products = sum(one.n_bytes for _, one in reads[0]), sum(one.n_products for _, one in reads[0])
     return Speeds(
-        compute=_best(tiles, lambda report: report.read_seconds + report.compute_seconds) / cells,
-        write=_best(tiles, lambda report: report.write_seconds) / written,
-        read=_best(reads, lambda one: one.seconds) / n_bytes,
-        multiply=_best(reads, lambda one: one.product_seconds) / n_products,
+        compute=_together(tiles, lambda report: report.read_seconds + report.compute_seconds, min) / cells,
+        write=_together(tiles, lambda report: report.write_seconds, median) / written,
+        read=_together(reads, lambda one: one.seconds, median) / n_bytes,
+        multiply=_together(reads, lambda one: one.product_seconds, min) / n_products,
     )
 
 
-def _best(rounds: list[list[tuple[TileTask, Result]]], seconds: Callable[[Result], float]) -> float:
-    """Of all samples together, each in its best round."""
-    best: dict[TileTask, float] = {}
+def _together(
+    rounds: list[list[tuple[TileTask, Result]]],
+    seconds: Callable[[Result], float],
+    of_rounds: Callable[[list[float]], float],
+) -> float:
+    """Seconds of all samples, each with what its rounds say."""
+    by_task: dict[TileTask, list[float]] = {}
     for results in rounds:
         for task, result in results:
-            best[task] = min(seconds(result), best.get(task, inf))
-    return sum(best.values())
+            by_task.setdefault(task, []).append(seconds(result))
+    return sum(of_rounds(own) for own in by_task.values())
 
 
 class SampleRead(NamedTuple):

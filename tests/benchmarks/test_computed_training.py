@@ -30,7 +30,7 @@ SEQUENCE = SequenceLabeling(reach=0.5, observation=Polynomial(2, normalized=True
 POSITION = PositionKernel(Polynomial(2, normalized=True))
 OVERHEAD = 1.3  # of a training over the time of the values it computes
 PLAN_FACTOR = 1.5
-PLANNED_LAZY, PLANNED_SOLVES = 800, 500  # sentences; solves take far longer
+PLANNED_LAZY, PLANNED_SOLVES = 1200, 500  # sentences; solves take far longer
 RUNS: dict[str, tuple[Any, Any]] = {
     "labeling perceptron, sequence kernel": (SEQUENCE, LabelingPerceptron(3)),
     "dual hidden Markov perceptron, position kernel": (POSITION, HiddenMarkovPerceptron(5, dual=True)),
