@@ -185,10 +185,12 @@ def multiply_sample(task: TileTask, product: Product) -> SampleRead:
     buffer = None if size is None else np.ones(size, np.uint8)  # a stream reads into memory that was used before
     one_side = TileProduct(store.layout, np.ones((store.layout.shape[1], product.n_columns), product.precision))
     with one_blas_thread():
-        begin = perf_counter()
+        # A file that was just written is read from memory, by this thread; other tiles come from threads and elsewhere.
+        clock = perf_counter if buffer is None else thread_time
+        begin = clock()
         tile = store.read_tile(0, 0, buffer)
-        seconds = perf_counter() - begin
-        begin = thread_time()  # waits for nothing but the processor
+        seconds = clock() - begin
+        begin = thread_time()
         one_side.add(0, 0, tile)
         product_seconds = 2 * (thread_time() - begin)
     return SampleRead(seconds, store.tiles.tile_bytes, product_seconds, tile.size * product.n_columns)
