@@ -193,7 +193,12 @@ def block_cg_steps(
         value = solutions[hardest].value
         if memory is not None:
             memory.state = krylov.state()
-        residual = np.linalg.norm(sides - (yield value) - base * value, axis=0) / scale
+        del krylov, systems  # blocks as long as the matrix
+        product = yield value
+        rest = _plus(base * value, product)
+        del product
+        rest -= sides
+        residual = np.sqrt(np.einsum("ij,ij->j", rest, rest)) / scale
         is_true = residual.max(initial=0.0) <= SLACK * stopping.tolerance
         status = Status.CONVERGED if is_true else Status.STAGNATED
         solutions[hardest] = replace(solutions[hardest], status=status, residual=residual)
@@ -247,7 +252,7 @@ class _Step:
             return None
         rest = product @ inverse
         del product  # one block less while the next one is made
-        following, turn = orthonormal(np.subtract(basis, rest, out=rest))
+        following, turn = orthonormal(np.subtract(basis, rest, out=rest), overwrite=True)
         del rest
         return cls(curvature, following, turn, _plus(directions @ turn.T, following))
 

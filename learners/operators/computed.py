@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gramline.kernels.base import Kernel
 from gramline.kernels.distinct import DistinctRows
@@ -138,7 +138,8 @@ class ComputedGram:
         from scipy.sparse import csr_array  # models that predict with other kernels do not wait for it
 
         width = 1 + max(int(side.indices.max(initial=0)) for side in (rows, cols))
-        sides: list[Any] = [(side.values, side.indices, side.indptr) for side in (rows, cols)]
+        # Offsets as wide as the indices: otherwise each side gets its own, wider copy of these.
+        sides: list[Any] = [(side.values, side.indices, _narrow(side.indptr)) for side in (rows, cols)]
         left, right = (csr_array(side, shape=(len(side[2]) - 1, width)) for side in sides)
         return left, right
 
@@ -195,3 +196,8 @@ def _blocks(distinct: DistinctRows, block_rows: int) -> list[tuple[Packed, slice
 def _cuts(lengths: Indices, block_rows: int) -> list[tuple[int, int]]:
     """Runs (first, last) of units that make a block each."""
     return list(pairwise(BlockLayout.of(lengths, block_rows).block_structures.tolist()))
+
+
+def _narrow(offsets: Indices) -> NDArray[Any]:
+    """In 32 bits where they have room."""
+    return offsets.astype(np.int32) if offsets[-1] <= np.iinfo(np.int32).max else offsets

@@ -8,6 +8,7 @@ on hidden structures in the same stream of tiles.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -276,15 +277,17 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
         return self.tolerance, self.max_iterations, self.preconditioner, self.width, own
 
     def _cg_steps(self, problem: KernelProblem, ridges: Sequence[float], memory: SolveMemory | None) -> Solve:
-        """The solve of (G + n ridge) X = n [Yc | s_in | s_out] for all ridges."""
-        n = problem.statistics.n_labels
-        sides, shifts = n * problem.sides, [n * ridge for ridge in ridges]
+        """The solve of (G + n ridge) X = n [Yc | s_in | s_out] for all ridges; without a copy of the sides."""
+        n, sides = problem.statistics.n_labels, problem.sides
+        shifts = [n * ridge for ridge in ridges]
         stopping = StoppingRule(self.tolerance, self.max_iterations)
         if self.preconditioner == "nystrom":
-            return nystrom_cg_steps(sides, shifts[0], int(self.width), stopping, memory=memory)
-        n_extra = min(int(self.width), len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
-        extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
-        return block_cg_steps(sides, shifts, stopping, extra_columns=extra, memory=memory)
+            solved = yield from nystrom_cg_steps(sides, shifts[0], int(self.width), stopping, memory=memory)
+        else:
+            n_extra = min(int(self.width), len(sides)) - sides.shape[1] if self.preconditioner == "wide" else 0
+            extra = np.random.default_rng(0).normal(size=(len(sides), n_extra)) if n_extra > 0 else None
+            solved = yield from block_cg_steps(sides, shifts, stopping, extra_columns=extra, memory=memory)
+        return [replace(solution, value=n * solution.value) for solution in solved]
 
     def _take(self, problem: KernelProblem, solved: ReducedSolution, ridges: tuple[float, float]) -> None:
         """Become the labeler that was solved for."""

@@ -55,7 +55,9 @@ class KernelProblem:
     def reduced(self, ridge: float, transition_ridge: float, solution: Solution) -> ReducedSolution:
         """With its transitions and scores; G X = n (sides - ridge X) needs no further product."""
         n = self.statistics.n_labels
-        scored = n * (self.sides - ridge * solution.value)
+        scored = -ridge * solution.value
+        scored += self.sides  # in place: a block is as long as the corpus
+        scored *= n
         reduced = reduce_transitions(self.statistics, transition_ridge, self.sides[:, n:].T @ scored)
         chain = reduced.solution(solution.value, scored)
         least = CANCELLED * n * ridge * np.abs(chain.weights).max(initial=0.0)

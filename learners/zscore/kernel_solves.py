@@ -105,6 +105,8 @@ def solve_all(
     def product(numbers: Sequence[int], blocks: Sequence[Floats]) -> list[Floats]:
         """G times every block, whose rows are those of its part; shapes (n_rows, width)."""
         ends = np.cumsum([block.shape[1] for block in blocks])
+        if len(blocks) == 1 and len(blocks[0]) == gram.shape[0] and is_double:
+            return [gram.matmul(blocks[0])]
         wide = np.zeros((gram.shape[0], ends[-1]), np.float64 if is_double else np.float32)
         for number, block, end in zip(numbers, blocks, ends, strict=True):
             wide[parts[number][0], end - block.shape[1] : end] = block
@@ -113,7 +115,7 @@ def solve_all(
     def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
         products = product(list(blocks), list(blocks.values()))
         return {
-            number: part[parts[number][0]].astype(np.float64, copy=False)
+            number: _rows(part, parts[number][0]).astype(np.float64, copy=False)
             for number, part in zip(blocks, products, strict=True)
         }
 
@@ -130,6 +132,11 @@ def solve_all(
             by_ridge = dict(zip(ridges, np.split(trained, len(ridges), axis=1), strict=True))
             solved[problems.index(shared)].trials.append((ridges, Trial(fold, by_ridge)))
     return solved
+
+
+def _rows(table: Floats, rows: Indices) -> Floats:
+    """Growing `rows` of a table; all of them are the table itself, not a copy as long as a corpus."""
+    return table if len(rows) == len(table) else table[rows]
 
 
 def _is_open(settings: Settings) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
+from statistics import median
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
@@ -36,7 +37,7 @@ from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
 
 SAMPLES = 3  # tiles, spread over the matrix; every thread computes some of them
-ROUNDS = 3  # in which each of them is measured
+ROUNDS = 5  # in which each of them is measured
 MOST_SAMPLES = 64  # tiles that are computed before a pace is known, on however many threads
 
 
@@ -133,25 +134,39 @@ class Product:
 def measure_speeds(build: Blocks, executor: Executor, place: str | None, product: Product) -> Speeds:
     """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product.
 
-    Each is the best of some rounds: others may have the machine for the time of a tile, but not for that of a training.
+    Of every sample the best of some rounds counts: others may have the machine for the time of a tile, but not for
+    that of a training. Of reading and writing it is the usual one: the same bytes again may be quicker than others.
     """
     with sample_stores(build, place) as samples:
         tasks = list(samples)
         try:
             # The first of each starts every process and loads compiled code.
-            rounds = [_results(executor, compute_tile, tasks) for _ in range(1 + ROUNDS)][1:]
+            tiles = [_results(executor, compute_tile, tasks) for _ in range(1 + ROUNDS)][1:]
             multiply = partial(multiply_sample, product=product)
             reads = [_results(executor, multiply, tasks) for _ in range(1 + ROUNDS)][1:]
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-    cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in rounds[0])
+    cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in tiles[0])
     n_bytes, n_products = sum(one.n_bytes for _, one in reads[0]), sum(one.n_products for _, one in reads[0])
     return Speeds(
-        compute=min(sum(one.read_seconds + one.compute_seconds for _, one in reports) for reports in rounds) / cells,
-        write=min(sum(one.write_seconds for _, one in reports) for reports in rounds) / written,
-        read=min(sum(one.seconds for _, one in tiles) for tiles in reads) / n_bytes,
-        multiply=min(sum(one.product_seconds for _, one in tiles) for tiles in reads) / n_products,
+        compute=_together(tiles, lambda report: report.read_seconds + report.compute_seconds, min) / cells,
+        write=_together(tiles, lambda report: report.write_seconds, median) / written,
+        read=_together(reads, lambda one: one.seconds, median) / n_bytes,
+        multiply=_together(reads, lambda one: one.product_seconds, min) / n_products,
     )
+
+
+def _together(
+    rounds: list[list[tuple[TileTask, Result]]],
+    seconds: Callable[[Result], float],
+    of_rounds: Callable[[list[float]], float],
+) -> float:
+    """Seconds of all samples, each with what its rounds say."""
+    by_task: dict[TileTask, list[float]] = {}
+    for results in rounds:
+        for task, result in results:
+            by_task.setdefault(task, []).append(seconds(result))
+    return sum(of_rounds(own) for own in by_task.values())
 
 
 class SampleRead(NamedTuple):
@@ -170,12 +185,15 @@ def multiply_sample(task: TileTask, product: Product) -> SampleRead:
     buffer = None if size is None else np.ones(size, np.uint8)  # a stream reads into memory that was used before
     one_side = TileProduct(store.layout, np.ones((store.layout.shape[1], product.n_columns), product.precision))
     with one_blas_thread():
-        begin = perf_counter()
+        # A file that was just written is read from memory, by this thread; other tiles come from threads and elsewhere.
+        clock = perf_counter if buffer is None else thread_time
+        begin = clock()
         tile = store.read_tile(0, 0, buffer)
-        read = perf_counter()
+        seconds = clock() - begin
+        begin = thread_time()
         one_side.add(0, 0, tile)
-        ended = perf_counter()
-    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size * product.n_columns)
+        product_seconds = 2 * (thread_time() - begin)
+    return SampleRead(seconds, store.tiles.tile_bytes, product_seconds, tile.size * product.n_columns)
 
 
 class FailedSampleError(Exception):
