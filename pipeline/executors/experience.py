@@ -14,7 +14,7 @@ from typing import Any
 
 PLACES_KEPT = 100_000
 MEMORY = 0.8  # of the mean time of a task that stays when the next one is told
-SENT_PER_SECOND = 60.0  # messages with work that a scheduler gets at most: it needs some milliseconds for each
+SENT_PER_SECOND = 120.0  # messages with work that a scheduler gets at most: it needs some milliseconds for each
 LARGEST_BUNDLE = 64
 LATE_IDLE = 1.5  # times the usual time without any news, while a worker is idle: somebody holds up all others
 LATE_BUSY = 2.5  # times what a task usually takes with all that was ahead of it
