@@ -1,6 +1,8 @@
 """Parts of a pass that only take their time, and a hundred workers in one process to take it on.
 
 `python sleeping_parts.py ADDRESS COUNT FOLDER` starts so many one-thread workers of the scheduler at that address.
+What every worker does for itself, whether it has tasks or not, would be done a hundred times by one interpreter here:
+samples of its stack, ten times a second, and of the machine, twice a second. It is switched off.
 """
 
 from __future__ import annotations
@@ -31,15 +33,29 @@ class SingleNap(Nap):
     may_be_bundled: ClassVar[bool] = False
 
 
-def nap(part: Nap) -> int:
+def tile_nap(part: Nap) -> int:
     time.sleep(part.seconds)
     return part.number
 
 
+def square_nap(part: Nap) -> int:
+    """Under a name of its own: how long tasks take is known by the names of their functions."""
+    return tile_nap(part)
+
+
+def order_nap(part: Nap) -> int:
+    """As above."""
+    return tile_nap(part)
+
+
 async def work(address: str, count: int, folder: str) -> None:
     """So many workers, until the scheduler goes."""
+    import dask
     from distributed import Worker
 
+    dask.config.set(
+        {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "1 hour"}
+    )
     workers: list[Any] = [
         Worker(address, nthreads=1, memory_limit=0, local_directory=folder, dashboard=False, host="127.0.0.1")
         for _ in range(count)

@@ -14,8 +14,9 @@ from typing import Any
 
 PLACES_KEPT = 100_000
 MEMORY = 0.8  # of the mean time of a task that stays when the next one is told
-SENT_PER_SECOND = 60.0  # messages with work that a scheduler gets at most: it needs some milliseconds for each
+SENT_PER_SECOND = 120.0  # messages with work that a scheduler gets at most: it needs some milliseconds for each
 LARGEST_BUNDLE = 64
+LEAST_BUNDLE = 0.1  # seconds of work in a message, of which everybody together spends some milliseconds on the way
 LATE_IDLE = 1.5  # times the usual time without any news, while a worker is idle: somebody holds up all others
 LATE_BUSY = 2.5  # times what a task usually takes with all that was ahead of it
 LEAST_LATE = 0.2  # seconds
@@ -68,11 +69,12 @@ class Experience:
         return self._seconds.get(name)
 
     def bundle_size(self, name: str, n_threads: int) -> int:
-        """Tasks to send together, so that the scheduler keeps pace with so many threads."""
+        """Tasks to send together, so that the scheduler keeps pace with so many threads, and messages are worth it."""
         usual = self._seconds.get(name)
         if usual is None:
             return 1
-        return max(1, min(LARGEST_BUNDLE, round(n_threads / (SENT_PER_SECOND * max(usual, 1e-3)))))
+        seconds = max(LEAST_BUNDLE, n_threads / SENT_PER_SECOND)
+        return max(1, min(LARGEST_BUNDLE, round(seconds / max(usual, 1e-3))))
 
     # ---- what is under way, in all passes together
 

@@ -21,6 +21,8 @@ from gramline.pipeline.executors.base import Measured, Outcome, Refusal, Task
 from gramline.pipeline.executors.experience import Experience, Sent, may_be_bundled, may_run_twice
 
 LEAST_LOOK = 0.05  # seconds
+FINEST = 8  # parts of a usual bundle that travel alone at the end of a run
+NOTHING_YET = 4  # times as long a run waits before its very first task counts as late
 
 Future = Any  # distributed.Future, whose key and result types say nothing we could use
 Bundle = tuple[Any, ...]  # of tasks
@@ -69,6 +71,7 @@ class Flight(Generic[Task]):
     again: list[tuple[Task, int]] = field(default_factory=list)  # with the number of tries that failed
     done: SimpleQueue[Future] = field(default_factory=SimpleQueue)
     wanted: Counter[str] = field(default_factory=Counter)  # bundles sent to each worker that are not done
+    has_answers: bool = False
 
     @property
     def n_bundles(self) -> int:
@@ -76,12 +79,14 @@ class Flight(Generic[Task]):
 
     def refill(self, tasks: Iterator[Task], room: int, threads: Mapping[str, int], *, whole: bool = False) -> None:
         """Send up to `room` bundles, those that failed before first, or all tasks as they are (`whole`)."""
-        bundles: list[tuple[Bundle, int]] = [((task,), n_failed) for task, n_failed in self.again[:room]]
-        self.again = self.again[room:]
-        size = 1 if whole else self.experience.bundle_size(self.name, sum(threads.values()))
-        while len(bundles) < room and (bundle := _next_bundle(tasks, size)):
-            bundles.append((bundle, 0))
-        self._send(bundles, threads)
+        again, self.again = self.again[:room], self.again[room:]
+        n_threads, last = max(1, sum(threads.values())), list[Bundle]()
+        size = 1 if whole else self.experience.bundle_size(self.name, n_threads)
+        while len(again) + len(last) < room and (bundle := _next_bundle(tasks, size)):
+            last.append(bundle)
+        if size > 1 and len(again) + len(last) < room:  # there are no more
+            last = _smaller_to_the_end(last, size, n_threads)
+        self._send([*(((task,), n_failed) for task, n_failed in again), *((bundle, 0) for bundle in last)], threads)
 
     def _send(self, bundles: Sequence[tuple[Bundle, int]], threads: Mapping[str, int]) -> None:
         """To the workers that had them, others to whoever is free."""
@@ -111,10 +116,13 @@ class Flight(Generic[Task]):
     def repeat_late(self, n_threads: int) -> None:
         """Start once more what holds up the end of this run."""
         now = monotonic()
+        # What tasks of this name took in another run, of other sizes, is worth little before the first one is done.
+        times = 1 if self.has_answers or len(self.flown) == 1 else NOTHING_YET
         late = [
             one
             for one in list(self.flown.values())
-            if one.may_run_twice and self.experience.is_late(self.name, one.sent, len(one.tasks), n_threads, now)
+            if one.may_run_twice
+            and self.experience.is_late(self.name, one.sent, times * len(one.tasks), n_threads, now)
         ]
         if late:
             free = self.cluster.others([future for one in late for future in one.futures.values()])
@@ -152,6 +160,7 @@ class Flight(Generic[Task]):
         if answer is None:
             self.again.append((task, flown.n_tries - 1))
             return
+        self.has_answers = True
         meter.add_share(answer.cost, answer.process)
         self.experience.took(self.name, answer.seconds)
         self.experience.remember(task, answer.worker)
@@ -168,6 +177,19 @@ class Flight(Generic[Task]):
     def futures(self) -> list[Future]:
         """All that are on the cluster."""
         return [one.futures[key] for key, one in self.flown.items()]
+
+
+def _smaller_to_the_end(bundles: Sequence[Bundle], size: int, n_threads: int) -> list[Bundle]:
+    """The last bundles of a run in smaller ones, so that no thread has much to do when all others are done."""
+    pieces, n_left = [], sum(map(len, bundles))
+    for bundle in bundles:
+        begin = 0
+        while begin < len(bundle):
+            n_tasks = max(1, size // FINEST, n_left // (2 * n_threads))
+            pieces.append(bundle[begin : begin + n_tasks])
+            begin += n_tasks
+            n_left -= len(pieces[-1])
+    return pieces
 
 
 def _next_bundle(tasks: Iterator[Any], size: int) -> Bundle:

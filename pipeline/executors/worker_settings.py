@@ -35,6 +35,9 @@ SETTINGS: dict[str, Any] = {
                 "pause": PAUSE,
                 "terminate": TERMINATE,
             },
+            "profile": {
+                "interval": "100ms"
+            },  # between samples of what runs, for the dashboard; Dask takes ten times as many
         },
         "nanny": {"pre-spawn-environ": dict.fromkeys(ONE_THREAD, 1) | ALLOCATOR},
         "scheduler": {"worker-ttl": "2 minutes"},  # kernels release the GIL, so a silent worker is a lost one

@@ -43,6 +43,7 @@ class ProductTask:
     transpose: bool
 
     may_run_twice: ClassVar[bool] = True
+    may_be_bundled: ClassVar[bool] = True
 
     @property
     def place(self) -> tuple[str, Key]:

@@ -38,6 +38,7 @@ class SelectTask:
     keys: tuple[Key, ...]
 
     may_run_twice: ClassVar[bool] = True
+    may_be_bundled: ClassVar[bool] = True
 
     @property
     def place(self) -> tuple[str, Key]:

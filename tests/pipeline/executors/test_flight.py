@@ -12,7 +12,7 @@ from gramline.pipeline.cost import Cost
 from gramline.pipeline.executors import experience as module
 from gramline.pipeline.executors.base import Measured, Refusal
 from gramline.pipeline.executors.experience import Experience
-from gramline.pipeline.executors.flight import Flight
+from gramline.pipeline.executors.flight import FINEST, Flight
 
 CREW = {"a": 1, "b": 1}
 
@@ -136,13 +136,14 @@ def test_what_is_late_is_started_again_and_the_first_counts(cluster: FakeCluster
 def test_busy_workers_are_given_the_time_for_what_was_ahead(cluster: FakeCluster, clock: list[float]) -> None:
     flight = flight_on(cluster)
     flight.experience.took("part", 1.0)
-    flight.refill(map(Part, range(8)), 8, CREW)
+    flight.refill(map(Part, range(9)), 9, CREW)
+    flight.land(cluster.futures[8].finish(), answer(8), None)
     clock.append(2.0)
     flight.repeat_late(2)
-    assert len(cluster.sent) == 8
+    assert len(cluster.sent) == 9
     clock.append(module.LATE_BUSY + 0.1)
     flight.repeat_late(2)
-    assert [tasks for tasks, _ in cluster.sent[8:]] == [(Part(0),)]  # nothing was ahead of it
+    assert [tasks for tasks, _ in cluster.sent[9:]] == [(Part(0),)]  # nothing was ahead of it
 
 
 def test_an_error_of_one_of_two_is_no_news(cluster: FakeCluster, clock: list[float]) -> None:
@@ -161,8 +162,8 @@ def test_tasks_travel_together_where_there_are_many_workers(cluster: FakeCluster
     flight = flight_on(cluster)
     many = {f"w{n}": 1 for n in range(100)}
     flight.experience.took("part", 0.1)
-    flight.refill(map(Part, range(40)), 2, many)
     size = flight.experience.bundle_size("part", 100)
+    flight.refill(map(Part, range(3 * size)), 2, many)
     assert size == round(100 / (module.SENT_PER_SECOND * 0.1))
     assert [len(tasks) for tasks, _ in cluster.sent] == [size, size]
     first, second = cluster.futures
@@ -173,6 +174,31 @@ def test_tasks_travel_together_where_there_are_many_workers(cluster: FakeCluster
     flight.refill(iter(()), 5, many)
     assert cluster.sent[-1] == ((Part(3),), [])  # alone, and it has not been tried yet
     assert next(iter(flight.flown.values())).n_tries == 1
+
+
+def test_the_last_bundles_are_smaller(cluster: FakeCluster) -> None:
+    flight = flight_on(cluster)
+    many = {f"w{n}": 1 for n in range(100)}
+    flight.experience.took("part", 0.02)
+    size, n_tasks = flight.experience.bundle_size("part", 100), 4_000
+    flight.refill(map(Part, range(n_tasks)), 400, many)
+    sizes = [len(tasks) for tasks, _ in cluster.sent]
+    assert [part.number for tasks, _ in cluster.sent for part in tasks] == list(range(n_tasks))
+    assert 100 <= len(sizes) <= 2 * n_tasks / size * FINEST
+    assert max(sizes[-100:]) <= size // FINEST < max(sizes[:100])
+
+
+def test_a_run_of_larger_tasks_than_before_starts_none_twice_at_once(cluster: FakeCluster, clock: list[float]) -> None:
+    flight = flight_on(cluster)
+    flight.experience.took("part", 1.0)
+    flight.refill(map(Part, range(2)), 2, CREW)
+    clock.append(2 * module.LATE_BUSY + 0.1)
+    flight.repeat_late(2)
+    assert len(cluster.sent) == 2
+    flight.land(cluster.futures[0].finish(), answer(0), None)
+    clock.append(4 * module.LATE_BUSY)
+    flight.repeat_late(2)
+    assert len(cluster.sent) == 3
 
 
 def test_what_fails_is_tried_again_alone(cluster: FakeCluster) -> None:
