@@ -62,6 +62,8 @@ SAME = [
     ("took 1.2 s", "took 15 s"),
     ("about 3 min 10 s left", "12 s left"),
     ("33.6 MB: a.zarr", "1.2 GB: a.zarr"),
+    ("49 tiles read (1.6 GB)", "50 tiles read (1.7 GB)"),
+    ("1 tile read", "2 tiles read"),
     ("until 2026-12-18 05:02 UTC", "until 2027-01-02 11:00 UTC"),
     ("a 0.9912 ± 0.0100   0.744\nb", "a 0.9912 ± 0.0100   0.514\nb"),
     (" a   0.9912 \n ─────", " a 0.9911\n ───────"),
