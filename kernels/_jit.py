@@ -9,8 +9,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import cgutils, types
 from numba.core.compiler import Compiler
+from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
 
+llvm: Any = cgutils  # which has no types
 F = TypeVar("F", bound=Callable[..., Any])
 
 CACHE = os.environ.get("GRAMLINE_JIT_CACHE", "1") != "0"
@@ -44,3 +48,31 @@ def jit_apart(function: F) -> F:
     """
     compiled: Any = numba.njit(pipeline_class=Apart, forceinline=True, **OPTIONS)(function)
     return cast(F, compiled)
+
+
+def prefetch(line: NDArray[Any], at: int) -> None:
+    """Ask for the cache line of line[at], to be written soon. Changes nothing: interpreted, it does nothing at all.
+
+    A store that misses the cache waits for its line, and few can wait at once; a row that was asked for while the one
+    before it was computed is there in time.
+    """
+
+
+@intrinsic
+def _prefetch(_typing: Any, line: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), llvm.voidptr_t)
+        kind = llvm.ir.FunctionType(llvm.ir.VoidType(), [llvm.voidptr_t] + 3 * [llvm.int32_t])
+        for_writing, near, data = (llvm.int32_t(flag) for flag in (1, 2, 1))
+        instruction = llvm.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(instruction, [place, for_writing, near, data])
+        return context.get_dummy_value()
+
+    return types.void(line, at), generate
+
+
+@overload(prefetch, inline="always", strict=False)
+def _compiled_prefetch(line: Any, at: Any) -> Any:  # noqa: ARG001 - numba asks for the implementation by types
+    compiled: Any = _prefetch
+    return lambda line, at: compiled(line, at)

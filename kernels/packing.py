@@ -315,8 +315,9 @@ def concatenate(parts: Sequence[P]) -> P:
     if any(not part.features.is_binary for part in parts):
         parts = [replace(part, features=_with_values(part.features)) for part in parts]
     merged: dict[str, NDArray[Any]] = {}
-    for name in parts[0].arrays():
-        pieces = [part.arrays()[name] for part in parts]
+    every = [part.arrays() for part in parts]
+    for name in every[0]:
+        pieces = [arrays[name] for arrays in every]
         if name == "starts" or name.endswith("indptr"):
             shifts = offsets_from_lengths([int(piece[-1]) for piece in pieces])[:-1]
             rebased = [piece[1:] + shift for piece, shift in zip(pieces, shifts, strict=True)]

@@ -30,12 +30,15 @@ class FileLock:
         self._path, self._file, self._is_shared = path, file, shared
 
     @classmethod
-    def acquire(cls, path: Path, *, shared: bool = False, wait: bool = True) -> FileLock | None:
-        """None where the folder of `path` is gone, or somebody else has the lock and nobody shall `wait`."""
+    def acquire(cls, path: Path, *, shared: bool = False, wait: bool = True, patience: float = 0.0) -> FileLock | None:
+        """None where the folder of `path` is gone, or somebody else has the lock and nobody shall `wait`.
+
+        Who does not wait still has `patience`, in seconds.
+        """
         import fcntl  # not on Windows, where everything but locks is to be imported all the same
 
         how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
-        pause = FIRST_LOOK
+        pause, deadline = FIRST_LOOK, time.monotonic() + patience
         while True:
             try:
                 lock = cls(path, path.open("a+", encoding="utf-8"), shared=shared)
@@ -46,7 +49,7 @@ class FileLock:
             except BlockingIOError:
                 lock._file.close()
                 if not _take_from_the_dead(path):
-                    if not wait:
+                    if not wait and time.monotonic() >= deadline:
                         return None
                     time.sleep(pause)
                     pause = min(2 * pause, LAST_LOOK)

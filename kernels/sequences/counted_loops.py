@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels._jit import jit, jit_apart
+from gramline.kernels._jit import jit, jit_apart, prefetch
 from gramline.kernels.marginals import multiply_marginals
 from gramline.kernels.observations.count_loops import (
     PADDING,
@@ -32,6 +32,7 @@ Power = tuple[np.float32, int, np.float32]  # offset, degree and scale of the ro
 
 VECTOR = 16  # numbers of a cache line
 FIRST = VECTOR - 1
+PIECE = 256  # columns of a row that are written at once while as many of the next row are asked for; measured
 ONE = np.float32(1.0)
 
 
@@ -161,6 +162,13 @@ def sweep_down(
 
 
 @jit
+def ask_for(line: Singles) -> None:
+    """Have the cache fetch a line that is written soon."""
+    for t in range(0, len(line), VECTOR):
+        prefetch(line, t)
+
+
+@jit
 def sweep_up(
     pair: CountedSequences, chunk: ColumnChunk, first: int, numbers: Numbers, counts: Counts, rows: ChunkRows, out: Tile
 ) -> int:
@@ -173,12 +181,20 @@ def sweep_up(
     n_bad = 0
     for i in range(len(counts)):
         before, after, beneath = above[1 - i % 2, FIRST:], above[i % 2, FIRST:], below[i + 1, 1 : width + 1]
-        target = out[first + i, begin:end]
+        target, coming = out[first + i, begin:end], out[min(first + i + 1, len(out) - 1), begin:end]
         if plain:
             power, found = (offset, degree, row_scales[first + i]), counts[i, begin:end]
-            n_bad += finish_counts(found, power, scales, before, beneath, numbers, after[1:], target)
+            for low in range(0, width, PIECE):
+                high = min(low + PIECE, width)
+                row, finished, up, down = after[low + 1 : high + 1], target[low:high], before[low:], beneath[low:]
+                ask_for(coming[low:high])
+                n_bad += finish_counts(found[low:], power, scales[low:], up, down, numbers, row, finished)
         else:
-            n_bad += finish_row(kx[i], weights[i], before, beneath, numbers, after[1:], target)
+            for low in range(0, width, PIECE):
+                high = min(low + PIECE, width)
+                row, finished, up, down = after[low + 1 : high + 1], target[low:high], before[low:], beneath[low:]
+                ask_for(coming[low:high])
+                n_bad += finish_row(kx[i, low:], weights[i, low:], up, down, numbers, row, finished)
         for bound in bounds:
             after[bound] = 0.0
     return n_bad

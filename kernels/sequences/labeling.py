@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
@@ -148,14 +149,19 @@ class Sweeps:
     columns = None
 
     def __init__(self, row_starts: Offsets, col_starts: Offsets, precision: type[np.floating[Any]]) -> None:
-        self.row_starts = row_starts
-        self.continues = continuations(col_starts).astype(precision)
-        self.chunks = chunk_starts(col_starts, CHUNK_COLUMNS)
-        shape = int(np.diff(row_starts).max(initial=0)), int(np.diff(self.chunks).max(initial=0))
-        self.upward = np.empty(shape, precision)
+        self.row_starts, self.col_starts, self.precision = row_starts, col_starts, precision
+
+    @cached_property
+    def sides(self) -> tuple[NDArray[Any], Offsets, NDArray[Any]]:
+        """Where positions continue, chunks of columns, and room; a tile that is filled at once needs none of them."""
+        continues = continuations(self.col_starts).astype(self.precision)
+        chunks = chunk_starts(self.col_starts, CHUNK_COLUMNS)
+        shape = int(np.diff(self.row_starts).max(initial=0)), int(np.diff(chunks).max(initial=0))
+        return continues, chunks, np.empty(shape, self.precision)
 
     def run(self, strip: Strip) -> bool:
-        return sweep_contiguous(self.row_starts, self.chunks, strip, strip.factor * self.continues, self.upward)
+        continues, chunks, upward = self.sides
+        return sweep_contiguous(self.row_starts, chunks, strip, strip.factor * continues, upward)
 
 
 class Chains:

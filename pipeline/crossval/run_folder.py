@@ -34,6 +34,7 @@ from gramline.pipeline.locks import FileLock
 COST = "cost.json"
 STATES = "states"
 FORMAT = 1  # of run.json, results.json and the files beside them
+LETTING_GO = 2.0  # seconds that the lock of a job may outlive it after `kill -9`, on a busy machine
 
 
 class RunFolder:
@@ -77,7 +78,7 @@ class RunFolder:
             raise InputError(f"{self.path} is something else than a run; choose another folder")
         (self.path / "units").mkdir(parents=True, exist_ok=True)
         (self.path / "tiles").mkdir(exist_ok=True)
-        lock = FileLock.acquire(self.path / "lock", wait=False)
+        lock = FileLock.acquire(self.path / "lock", wait=False, patience=LETTING_GO)
         if lock is None:
             raise InputError(f"{self.path} belongs to a job that is running; wait for it, or stop it")
         with lock:

@@ -7,9 +7,10 @@ everything in it that a tile of the build takes: reading, computing, and writing
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
@@ -23,7 +24,7 @@ from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.layout import BlockLayout, GramLayout
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.events import TileReport
-from gramline.pipeline.executors.base import Executor
+from gramline.pipeline.executors.base import Executor, Result
 from gramline.pipeline.gram.alternatives import Speeds
 from gramline.pipeline.gram.plan import Plan, TileTask
 from gramline.pipeline.gram.product import TileProduct
@@ -35,7 +36,7 @@ from gramline.pipeline.storage.places import is_in_memory, is_local, local_path
 from gramline.pipeline.storage.writer import remove_group
 
 SAMPLES = 3  # tiles, spread over the matrix; every thread computes some of them
-PRODUCT_COLUMNS = 32  # of the matrix that a sample is multiplied with: labels of a few problems
+ROUNDS = 3  # in which each of them is measured
 MOST_SAMPLES = 64  # tiles that are computed before a pace is known, on however many threads
 
 
@@ -111,37 +112,45 @@ def measure_pace(build: Blocks, executor: Executor, place: str | None) -> float:
         tasks = list(samples)
         batch = [tasks[number % len(tasks)] for number in range(n_tasks)]
         try:
-            first = _reports(executor, batch)  # to start every process and load compiled code
-            clocked = _reports(executor, batch)
+            first = _results(executor, compute_tile, batch)  # to start every process and load compiled code
+            clocked = _results(executor, compute_tile, batch)
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-    started = {report.worker for report, _ in first}
+    started = {report.worker for _, report in first}
     # A worker that came later is no measure, unless there are no others.
-    steady = [one for one in clocked if one[0].worker in started] or clocked
-    return sum(report.seconds for report, _ in steady) / sum(cells for _, cells in steady)
+    steady = [one for one in clocked if one[1].worker in started] or clocked
+    return sum(report.seconds for _, report in steady) / sum(task.cells for task, _ in steady)
 
 
-def measure_speeds(build: Blocks, executor: Executor, place: str | None) -> Speeds:
-    """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product."""
+@dataclass(frozen=True)
+class Product:
+    """What a tile is multiplied with from both sides: n_columns numbers a row, in a precision."""
+
+    n_columns: int = 32
+    precision: str = "float32"
+
+
+def measure_speeds(build: Blocks, executor: Executor, place: str | None, product: Product) -> Speeds:
+    """Seconds of a thread for a kernel value, a byte written or read beside `place`, and a product.
+
+    Each is the best of some rounds: others may have the machine for the time of a tile, but not for that of a training.
+    """
     with sample_stores(build, place) as samples:
         tasks = list(samples)
         try:
-            _reports(executor, tasks)  # to start every process and load compiled code
-            clocked = _reports(executor, tasks)
+            # The first of each starts every process and loads compiled code.
+            rounds = [_results(executor, compute_tile, tasks) for _ in range(1 + ROUNDS)][1:]
+            multiply = partial(multiply_sample, product=product)
+            reads = [_results(executor, multiply, tasks) for _ in range(1 + ROUNDS)][1:]
         except FailedSampleError as failed:
             raise _placed(failed, build.layout, samples[failed.task]) from None
-        reads: list[SampleRead] = []
-        for _ in range(2):  # the first time loads code
-            with closing(executor.run(multiply_sample, tasks)) as outcomes:
-                reads = [outcome.result for outcome in outcomes if outcome.result is not None]
-    cells = sum(cells for _, cells in clocked)
-    written = sum(report.written_bytes for report, _ in clocked)
-    n_products = PRODUCT_COLUMNS * sum(read.n_values for read in reads)
+    cells, written = sum(task.cells for task in tasks), sum(report.written_bytes for _, report in rounds[0])
+    n_bytes, n_products = sum(one.n_bytes for _, one in reads[0]), sum(one.n_products for _, one in reads[0])
     return Speeds(
-        compute=sum(report.read_seconds + report.compute_seconds for report, _ in clocked) / cells,
-        write=sum(report.write_seconds for report, _ in clocked) / written,
-        read=sum(read.seconds for read in reads) / max(1, sum(read.n_bytes for read in reads)),
-        multiply=sum(read.product_seconds for read in reads) / max(1, n_products),
+        compute=min(sum(one.read_seconds + one.compute_seconds for _, one in reports) for reports in rounds) / cells,
+        write=min(sum(one.write_seconds for _, one in reports) for reports in rounds) / written,
+        read=min(sum(one.seconds for _, one in tiles) for tiles in reads) / n_bytes,
+        multiply=min(sum(one.product_seconds for _, one in tiles) for tiles in reads) / n_products,
     )
 
 
@@ -151,21 +160,22 @@ class SampleRead(NamedTuple):
     seconds: float  # of reading
     n_bytes: int
     product_seconds: float
-    n_values: int
+    n_products: int  # of a value and a column
 
 
-def multiply_sample(task: TileTask) -> SampleRead:
-    """Read the tile of a sample, and multiply it as a product with G does in single precision, from both sides."""
+def multiply_sample(task: TileTask, product: Product) -> SampleRead:
+    """Read the tile of a sample as a stream of tiles does, and multiply it as a product with G, from both sides."""
     store = planned_store(task.store, task.identity)
-    dtype = np.result_type(store.tiles.dtype, np.float32)
-    product = TileProduct(store.layout, np.ones((store.layout.shape[1], PRODUCT_COLUMNS), dtype))
+    size = store.tiles.buffer_bytes
+    buffer = None if size is None else np.ones(size, np.uint8)  # a stream reads into memory that was used before
+    one_side = TileProduct(store.layout, np.ones((store.layout.shape[1], product.n_columns), product.precision))
     with one_blas_thread():
         begin = perf_counter()
-        tile = store.read_tile(0, 0)
+        tile = store.read_tile(0, 0, buffer)
         read = perf_counter()
-        product.add(0, 0, tile)
+        one_side.add(0, 0, tile)
         ended = perf_counter()
-    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size)
+    return SampleRead(read - begin, store.tiles.tile_bytes, 2 * (ended - read), tile.size * product.n_columns)
 
 
 class FailedSampleError(Exception):
@@ -183,16 +193,18 @@ def _placed(failed: FailedSampleError, layout: GramLayout, tile: tuple[int, int]
     return failed.error
 
 
-def _reports(executor: Executor, tasks: list[TileTask]) -> list[tuple[TileReport, int]]:
-    """What each tile took, and its values; a tile that cannot be computed is an error."""
-    reports = []
-    with closing(executor.run(compute_tile, tasks)) as outcomes:
+def _results(
+    executor: Executor, function: Callable[[TileTask], Result], tasks: list[TileTask]
+) -> list[tuple[TileTask, Result]]:
+    """What the function gave for each sample; one that failed is an error."""
+    results = []
+    with closing(executor.run(function, tasks)) as outcomes:
         for outcome in outcomes:
             if outcome.result is None:
                 error = outcome.error or RunError("a sample tile was not computed", advice="run the command again")
                 raise FailedSampleError(outcome.task, error)
-            reports.append((outcome.result, outcome.task.cells))
-    return reports
+            results.append((outcome.task, outcome.result))
+    return results
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.corpus.recipe import LISTS, Recipe
 from gramline.pipeline.cost import Spent
 from gramline.pipeline.errors import CorpusError
+from gramline.pipeline.events import Event, Message
 from gramline.pipeline.executors.choice import choose_executor
 from gramline.pipeline.gram.build import build_gram
 from gramline.pipeline.gram.learned_prior import with_learned_prior
@@ -62,11 +63,11 @@ class KernelLabeler(Estimator):
 
     `X` is a Corpus, or a list of sequences whose tokens are strings, dictionaries or iterables of feature names; `y`
     has one list of labels per sequence, None where there is none. The Gram matrix is held in memory when it takes
-    at most 1 GiB. Of a larger one perceptrons compute the values they need, when they need them; other learners get a
-    temporary Zarr store on this machine where the disk has room. With `store` it is built there, on the workers of the
-    Dask `client` or in this process. The workers of a client learn and predict, too, where that is much work; they must
-    see the store, or the folder for temporary files (TMPDIR). `block_rows` bounds the tiles, in training and in
-    prediction. Learners that read features themselves need no kernel.
+    at most 1 GiB. Of a larger one values are computed when they are needed, or a temporary Zarr store is built on this
+    machine where the disk has room and a store is cheaper, as samples tell. With `store` it is built there, on the
+    workers of the Dask `client` or in this process. The workers of a client learn and predict, too, where that is much
+    work; they must see the store, or the folder for temporary files (TMPDIR). `block_rows` bounds the tiles, in
+    training and in prediction. Learners that read features themselves need no kernel.
 
     Attributes
     ----------
@@ -74,6 +75,7 @@ class KernelLabeler(Estimator):
     recipe_ : how the training structures were described, None for a corpus whose makers said nothing.
     model_ : what predicts; it keeps only the training rows it needs.
     classes_ : the label names.
+    gram_note_ : whether tiles of a matrix too large for memory were stored, and why; empty of others. Not saved.
 
     >>> from gramline.pipeline import KernelLabeler
     >>> labeler = KernelLabeler().fit([["Ann", "saw", "Bob"], ["they", "saw", "Eve"]], [["N", "V", "N"]] * 2)
@@ -86,6 +88,7 @@ class KernelLabeler(Estimator):
     recipe_: Recipe | None
     model_: Model
     classes_: tuple[str, ...]
+    gram_note_: str = ""
 
     def __init__(
         self,
@@ -121,7 +124,7 @@ class KernelLabeler(Estimator):
                 f"{type(self.learner).__name__} ranks candidates and labels nothing; train it with "
                 "gramline.pipeline.fit_ranker"
             )
-        spent = Spent()
+        spent, note = Spent(), ""
         corpus = self._described(self._corpus(X, y))
         learner: Any = recommended_learner(corpus, self.kernel) if self.learner is None else self.learner.fresh()
         if checkpoint is not None and not learner.resumes:
@@ -132,8 +135,11 @@ class KernelLabeler(Estimator):
         else:
             kernel = recommended_kernel(corpus) if self.kernel is None else self.kernel
             corpus, prior = with_learned_prior(kernel, corpus)
-            _fit_on_gram(learner, self._gram(kernel, corpus, learner), corpus, kernel, checkpoint)
+            gram, note = self._gram(kernel, corpus, learner)
+            _fit_on_gram(learner, gram, corpus, kernel, checkpoint)
+            del gram  # its tiles go with it, unless the learner needs them
         self._keep(replace(Model.of(learner, corpus, kernel, prior=prior), cost=spent.cost), learner)
+        self.gram_note_ = note
         if (problem := no_better_than_majority(self.model_, corpus)) is not None:
             warnings.warn(problem, stacklevel=2)
         return self
@@ -195,16 +201,25 @@ class KernelLabeler(Estimator):
         labeler._keep(model, model.learner)
         return labeler
 
-    def _gram(self, kernel: Kernel, corpus: Corpus, learner: Learner) -> GramOperator:
-        """In the given store, or as it suits the learner and the machine."""
+    def _gram(self, kernel: Kernel, corpus: Corpus, learner: Learner) -> tuple[GramOperator, str]:
+        """In the given store, or as it suits the learner and the machine; and a note about that."""
         if self.store is not None:
             gram = build_gram(kernel, corpus, self.store, client=self.client, block_rows=self.block_rows)
             gram.executor = choose_executor(self.client, None)
-            return gram
+            return gram, ""
         warn_about_kernel(kernel, corpus, stacklevel=4)  # the line that called `fit`; a store warns by itself
+        notes: list[str] = []
+
+        def listen(event: Event) -> None:  # a matrix may keep it, and must not keep this labeler by it
+            if isinstance(event, Message):
+                notes.append(event.text)
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWarning)
-            return training_gram(kernel, corpus, learner, client=self.client, block_rows=self.block_rows)
+            chosen = training_gram(
+                kernel, corpus, learner, progress=listen, client=self.client, block_rows=self.block_rows
+            )
+        return chosen, "; ".join(notes)
 
     def _described(self, corpus: Corpus) -> Corpus:
         """Words get the features that were asked for; by themselves only where the kernel is the recommended one."""

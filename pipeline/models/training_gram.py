@@ -16,18 +16,15 @@ from gramline.learners.operators.dense import DenseGram
 from gramline.learners.operators.operator import GramOperator
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.events import Listener, Message, silent
-from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.executors.choice import choose_executor
-from gramline.pipeline.gram.alternatives import Machines
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.keep import Keep
-from gramline.pipeline.gram.reuse import best_loan, stores_beside
+from gramline.pipeline.gram.reuse import Loan, best_loan, stores_beside
 from gramline.pipeline.gram.room import free_bytes
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
-from gramline.pipeline.models.demand import measure_demand
-from gramline.pipeline.models.training_choice import training_alternatives
+from gramline.pipeline.models.training_choice import Choice, choose_way
 
 DENSE_LIMIT_BYTES = 1 << 30  # a Gram matrix up to this size is held in memory
 SPARE_DISK = 0.5  # of the free disk that a temporary store may take
@@ -51,7 +48,7 @@ def training_gram(
 
     A learner that factors the matrix, or for which stored tiles are cheaper (measured on a few tiles and a sample),
     gets a store that is gone with the last who holds it; `options` are those of `build_gram`. Stores in the folder of
-    the path `beside` that have this matrix, or most of it, are used.
+    the path `beside` that have this matrix, or most of it, are used. `progress` is told what was chosen, and why.
     """
     if fits_memory(kernel, corpus):
         # One core is done with it sooner than workers are asked.
@@ -67,13 +64,24 @@ def training_gram(
     has_workers = options.get("client") is not None
     # Workers see the folder of the corpus rather than this machine's folder for temporary files.
     folder = str(Path(beside).parent) if has_workers and beside is not None else None
-    if learner.factors_by_tiles or (_has_room(kernel, corpus) and (loan is not None or _pays(kernel, corpus, learner))):
+    choice = _choice(kernel, corpus, learner, loan)
+    progress(Message(str(choice)))
+    if choice.stores:
         lenders = () if loan is None else (loan.lender,)
         return temporary_gram(kernel, corpus, lenders=lenders, folder=folder, progress=progress, **options)
-    progress(Message("no tile is stored: kernel values are computed when they are needed"))
     if has_workers:
         return temporary_gram(kernel, corpus, keep=Keep.of("none"), folder=folder, progress=progress, **options)
     return ComputedGram(kernel, kernel.prepare(corpus.packed()), block_rows=options.get("block_rows"))
+
+
+def _choice(kernel: Kernel, corpus: Corpus, learner: Learner, loan: Loan | None) -> Choice:
+    if learner.factors_by_tiles:
+        return Choice(True, f"{learner.name} factors the matrix by tiles")
+    if not _has_room(kernel, corpus):
+        return Choice(False, f"the tiles would take more than {SPARE_DISK:.0%} of the free disk")
+    if loan is not None:
+        return Choice(True, f"{loan.lender.url} has {len(loan.tiles):,} of them")
+    return choose_way(kernel, corpus, learner)
 
 
 def temporary_gram(
@@ -97,19 +105,6 @@ def temporary_gram(
         # A Gaussian-process labeler factors it again when it predicts.
         weakref.finalize(gram, stack.pop_all().close)
     return gram
-
-
-def _pays(kernel: Kernel, corpus: Corpus, learner: Learner) -> bool:
-    """Whether building a store and reading it takes less time than computing values when they are asked for.
-
-    A learner that asks for changed rows only computes about as many values as a build: it is not worth measuring.
-    """
-    if learner.is_lazy:
-        return False
-    demand = measure_demand(learner, kernel, corpus, merges=True)
-    build = GramBuild(kernel, corpus, None)
-    ways = training_alternatives(build, InlineExecutor(), demand, Machines(), free_bytes(gettempdir()))
-    return any(way.is_recommended and way.keep == "all" for way in ways)
 
 
 def _is_complete(store: TileStore) -> bool:

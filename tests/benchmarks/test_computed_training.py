@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -31,6 +31,7 @@ SEQUENCE = SequenceLabeling(reach=0.5, observation=Polynomial(2, normalized=True
 POSITION = PositionKernel(Polynomial(2, normalized=True))
 OVERHEAD = 1.3  # of a training over the time of the values it computes
 PLAN_FACTOR = 1.5
+PLANNED_LAZY, PLANNED_SOLVES = 800, 500  # sentences; a solve is an hour's work where a perceptron's is a minute's
 RUNS: dict[str, tuple[Any, Any]] = {
     "labeling perceptron, sequence kernel": (SEQUENCE, LabelingPerceptron(3)),
     "dual hidden Markov perceptron, position kernel": (POSITION, HiddenMarkovPerceptron(5, dual=True)),
@@ -48,6 +49,20 @@ PLANNED: dict[str, tuple[Any, Any]] = {
 def spelled(n_structures: int) -> Corpus:
     """Sales-log sentences with spelling features of each word and its neighbours."""
     return generate_saleslog(n_structures).with_features("spelling", 1)
+
+
+class Clocks(NamedTuple):
+    """Seconds of the processor and of the wall."""
+
+    processor: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> Clocks:
+        return cls(process_time(), perf_counter())
+
+    def __sub__(self, other: Clocks) -> Clocks:
+        return Clocks(self.processor - other.processor, self.wall - other.wall)
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -117,26 +132,30 @@ def planned(kernel: Any, learner: Any, corpus: Corpus, path: Path) -> Any:
 
 
 @pytest.mark.benchmark
-def test_plans_against_runs(tmp_path: Path) -> None:
-    corpus = spelled(800)
+@pytest.mark.parametrize("name", PLANNED)
+def test_plans_against_runs(name: str, tmp_path: Path) -> None:
+    """Processor time is compared, which others on the machine hardly change; both ratios are printed."""
+    kernel, learner = PLANNED[name]
+    corpus = spelled(PLANNED_LAZY if learner.is_lazy else PLANNED_SOLVES)
     misses = []
-    for number, (name, (kernel, learner)) in enumerate(PLANNED.items()):
-        with one_blas_thread():
-            every = {way.keep: way for way in planned(kernel, learner, corpus, tmp_path / f"{number}-plan.zarr")}
-            for keep in ("all", "none"):
-                choices = StoreChoices("float32", keep=Keep.of(keep))
-                build = GramBuild(kernel, corpus, tmp_path / f"{number}-{keep}.zarr", choices)
-                begin = perf_counter()
-                gram = build.run(InlineExecutor())
-                built = perf_counter()
-                learner.fresh().fit(gram, corpus.labels)
-                ended = perf_counter()
-                way = every[keep]
-                ratio = (ended - begin) / way.seconds
-                sys.stdout.write(
-                    f"{name}, keep {keep}: planned {way.build_seconds:.1f} s and {way.training_seconds:.1f} s, took "
-                    f"{built - begin:.1f} s and {ended - built:.1f} s: {ratio:.2f}\n"
-                )
-                if not 1 / PLAN_FACTOR <= ratio <= PLAN_FACTOR:
-                    misses.append(f"{name}, keep {keep}")
+    with one_blas_thread():
+        begin = perf_counter()
+        every = {way.keep: way for way in planned(kernel, learner, corpus, tmp_path / "plan.zarr")}
+        sys.stdout.write(f"{name}: {corpus.n_positions:,} positions, planned in {perf_counter() - begin:.1f} s\n")
+        for keep in ("all", "none"):
+            way = every[keep]
+            build = GramBuild(kernel, corpus, tmp_path / f"{keep}.zarr", StoreChoices("float32", keep=Keep.of(keep)))
+            started = Clocks.now()
+            gram = build.run(InlineExecutor())
+            built = Clocks.now()
+            learner.fresh().fit(gram, corpus.labels)
+            ended = Clocks.now()
+            taken, built = ended - started, built - started
+            sys.stdout.write(
+                f"  keep {keep}: planned {way.build_seconds:.1f} s and {way.training_seconds:.1f} s, took "
+                f"{built.processor:.1f} s and {taken.processor - built.processor:.1f} s of the processor: "
+                f"{taken.processor / way.seconds:.2f}; wall {taken.wall:.1f} s: {taken.wall / way.seconds:.2f}\n"
+            )
+            if not 1 / PLAN_FACTOR <= taken.processor / way.seconds <= PLAN_FACTOR:
+                misses.append(f"keep {keep}")
     assert not misses

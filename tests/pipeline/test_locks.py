@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from socket import gethostname
+from threading import Timer
 
 import pytest
 
@@ -91,3 +92,14 @@ def test_what_is_held_is_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         time.sleep(0.01)
     assert path.stat().st_mtime > 0
     lock.release()
+
+
+def test_patience_outlasts_a_lock_that_is_let_go_soon(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    lock = FileLock.acquire(path)
+    assert lock is not None
+    Timer(0.1, lock.release).start()
+    assert FileLock.acquire(path, wait=False, patience=0.01) is None
+    taken = FileLock.acquire(path, wait=False, patience=30.0)
+    assert taken is not None
+    taken.release()

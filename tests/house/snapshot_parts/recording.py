@@ -18,6 +18,7 @@ import numpy as np
 from gramline.pipeline.cli.main import run
 
 TOLERANCE = 1e-8  # of probes, relative to the sum of absolute values: rounding of BLAS stays far below it
+SINGLE = 1e-4  # of probes of what was computed in single precision, which a name says where the array does not
 TIMED_KEY = re.compile(r"seconds|^created$|^versions$|^times_faster$|^cost$")  # keys that differ from run to run
 UNORDERED = ("units",)  # lists whose order is by chance
 # Words of texts and pages that do: times and speeds, sizes of pages (with times in them), and the order of units.
@@ -178,7 +179,7 @@ def differences(
         lines += [f"{section}: missing: {name}" for name in before if is_whole and name not in now]
         lines += [f"{section}: new: {name}" for name in now if name not in before]
         for name in before:
-            if name in now and (reason := _difference(before[name], now[name], other_machine)):
+            if name in now and (reason := _difference(name, before[name], now[name], other_machine)):
                 lines.append(f"{section}: changed: {name}: {reason}")
     return lines
 
@@ -196,12 +197,12 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _difference(before: Any, now: Any, other_machine: bool) -> str | None:
+def _difference(name: str, before: Any, now: Any, other_machine: bool) -> str | None:
     if not isinstance(before, dict) or not isinstance(now, dict):
         return None if before == now else f"\n    was {before}\n    is  {now}"
     if before["array"] != now["array"]:
         return f"was {before['array']}, is {now['array']}"
-    tolerance = 1e-4 if "float32" in before["array"] else TOLERANCE
+    tolerance = SINGLE if "float32" in before["array"] or " single" in name else TOLERANCE
     size = before["probes"][0] + 1e-300
     error = max(abs(a - b) for a, b in zip(before["probes"], now["probes"], strict=True)) / size
     if error > tolerance:

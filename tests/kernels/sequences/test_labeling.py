@@ -332,7 +332,7 @@ INNER_LOOPS = {
     gappy_loops: ["accumulate_forward", "accumulate_backward", "sweep_up", "sweep_down"],
     counted_loops: [
         *("continue_down", "finish_row", "continue_counts", "finish_counts", "sweep_down", "sweep_up"),
-        *("is_plain", "padded", "aligned", "room_for_chunks"),
+        *("ask_for", "is_plain", "padded", "aligned", "room_for_chunks"),
     ],
 }
 
@@ -350,6 +350,7 @@ def test_single_sweeps_compiled_equal_interpreted(gap, prior, monkeypatch):
     for module, names in INNER_LOOPS.items():
         for name in names:
             monkeypatch.setattr(module, name, getattr(module, name).py_func)
+    monkeypatch.setattr(counted_loops, "PIECE", 5)  # so that a row has several
     for name, module in (("sweep_gappy", gappy_loops), ("sweep_counted", counted_loops)):
         monkeypatch.setattr(labeling, name, getattr(module, name).py_func)
     assert kernel.tile(ready, ready, np.float32).tobytes() == compiled.tobytes()

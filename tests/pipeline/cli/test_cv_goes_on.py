@@ -17,6 +17,7 @@ from gramline.pipeline.crossval.run_folder import RunFolder
 LEARNERS = {
     "perceptron": ["--learner", "labeling-perceptron", "--set", "rounds=1,3", "--set", "early_stop=false"],
     "Z-score": ["--learner", "kernel-zscore", "--set", "ridge=0.1,1.0", "--set", "preconditioner=none"],
+    "random field": ["--learner", "kernel-crf", "--set", "penalty=0.3,5.0", "--set", "iterations=2"],
     "Gaussian process": ["--learner", "gaussian-process", "--set", "tolerance=1e-12", "--set", "max_sweeps=2"],
 }
 FOLDS = ["--folds", "2", "--inline", "--no-baselines"]

@@ -8,6 +8,7 @@ import pytest
 from gram_samples import corpus
 
 from gramline.pipeline.cost import Cost, meter
+from gramline.pipeline.crossval import run_folder
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.training import HeldOut
@@ -80,7 +81,8 @@ def test_what_sessions_cost_adds_up_also_of_one_that_was_stopped(tmp_path: Path)
     assert isinstance(folder.cost(), Cost)
 
 
-def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+def test_folders_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "LETTING_GO", 0.0)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("dear")
     folder = RunFolder(tmp_path / "run")

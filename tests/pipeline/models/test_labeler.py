@@ -3,7 +3,6 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +35,7 @@ from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models import labeler as labeler_module
 from gramline.pipeline.models import training_gram as training_gram_module
 from gramline.pipeline.models.labeler import KernelLabeler
+from gramline.pipeline.models.training_choice import Choice
 
 X: list[Any] = [
     ["the", "cat", "sat"],
@@ -88,27 +88,26 @@ def test_a_store_gives_the_same_labeler(tmp_path: Path) -> None:
     assert StoredGram.open(tmp_path / "train.zarr").shape == (14, 14)
 
 
-def test_a_gram_too_large_for_memory_is_never_stored_for_a_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gram_too_large_for_memory_is_computed_for_a_perceptron_that_is_soon_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     memory = labeler().fit(X, Y)
     monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 100)
     monkeypatch.setattr(training_gram_module, "GramBuild", None)
     computed = labeler().fit(X, Y)
+    assert computed.gram_note_.startswith("no tile is stored, values are computed: all of them take about 0.0 s")
+    assert memory.gram_note_ == ""
     assert (computed.learner_.alpha_ == memory.learner_.alpha_).all()  # type: ignore[attr-defined]
     assert computed.predict(NEW) == memory.predict(NEW)
 
 
-@pytest.mark.parametrize(("free", "cheaper", "n_stores"), [(1 << 40, "all", 1), (1 << 40, "none", 0), (100, "all", 0)])
-def test_other_learners_get_a_temporary_store_where_it_is_cheaper_and_the_disk_has_room(
-    monkeypatch: pytest.MonkeyPatch, free: int, cheaper: str, n_stores: int
+@pytest.mark.parametrize(("free", "pays", "n_stores"), [(1 << 40, True, 1), (1 << 40, False, 0), (100, True, 0)])
+def test_a_learner_gets_a_temporary_store_where_it_is_cheaper_and_the_disk_has_room(
+    monkeypatch: pytest.MonkeyPatch, free: int, pays: bool, n_stores: int
 ) -> None:
     monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 100)
     monkeypatch.setattr(training_gram_module, "free_bytes", lambda _: free)
-    compare = training_gram_module.training_alternatives
-
-    def compared(*given: Any) -> list[Any]:
-        return [replace(way, is_recommended=way.keep == cheaper) for way in compare(*given)]
-
-    monkeypatch.setattr(training_gram_module, "training_alternatives", compared)
+    monkeypatch.setattr(training_gram_module, "choose_way", lambda *_: Choice(pays, "it was measured"))
     built: list[Path] = []
     build = training_gram_module.GramBuild
 
@@ -119,6 +118,9 @@ def test_other_learners_get_a_temporary_store_where_it_is_cheaper_and_the_disk_h
     monkeypatch.setattr(training_gram_module, "GramBuild", watched)
     fitted = KernelLabeler(SequenceLabeling(c=0.7), KernelZScoreLabeler(ridge=0.1, unlabeled="drop")).fit(X, Y)
     assert fitted.predict(NEW)[0] == ["D", "N", "V"]
+    what = "tiles are stored for this training" if n_stores else "no tile is stored, values are computed"
+    why = "it was measured" if free > 100 else "the tiles would take more than 50% of the free disk"
+    assert fitted.gram_note_ == f"{what}: {why}"
     del fitted
     assert len(built) == n_stores
     assert not any(path.exists() for path in built)
@@ -416,7 +418,8 @@ def test_the_workers_of_a_client_learn_and_predict(
     learner: Any, dask_client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(training_gram_module, "DENSE_LIMIT_BYTES", 0)
-    monkeypatch.setattr(training_gram_module, "_pays", lambda *_: isinstance(learner, KernelZScoreLabeler))
+    pays = isinstance(learner, KernelZScoreLabeler)
+    monkeypatch.setattr(training_gram_module, "choose_way", lambda *_: Choice(pays, "it was measured"))
     monkeypatch.setattr(stored, "SPREAD_ROWS", 0)
     monkeypatch.setattr(spread_product, "SPREAD_BYTES", 0)
     monkeypatch.setattr(labeler_module, "SPREAD_VALUES", 0)
