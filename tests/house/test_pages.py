@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import html
 import re
 import signal
 import socket
@@ -225,6 +226,15 @@ def test_every_page_is_reached_from_the_readme() -> None:
         inside = [((ROOT / page).parent / link.partition("#")[0]).resolve() for where, link in links() if where == page]
         waiting += [path.relative_to(ROOT) for path in inside if path.is_relative_to(ROOT)]
     assert set(MARKDOWN) - reached == set()
+
+
+def test_the_picture_of_the_terminal_has_the_scores_of_the_tutorial() -> None:
+    """Otherwise: make pictures, after make pages."""
+    drawn = html.unescape((ROOT / "docs" / "pictures" / "terminal.svg").read_text("utf-8"))
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    pictured, told = (re.findall(r"\d\.\d{4} ± \d\.\d{4}", text.replace("\u00a0", " ")) for text in (drawn, tutorial))
+    assert len(told) > 10
+    assert pictured == told
 
 
 @pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)
