@@ -48,7 +48,7 @@ CUT = "..."
 TIMES = re.compile(r"(about )?\b\d[\d,.]*\s?(ms|s|min|h|seconds?|minutes?)\b( \d+ s\b)?")
 DATES = re.compile(r"\b\d{4}-\d\d-\d\d( \d\d:\d\d)?")
 SIZES = re.compile(r"\b\d[\d,.]*\s?([kKMGT]i?B|bytes)\b")
-READ = re.compile(r"\b[\d,]+ tiles? read\b")  # an iteration more or less, by the rounding of a library
+READ = re.compile(r"\b[\d,]+ tiles? reads?\b")  # an iteration more or less, by the rounding of a library
 P_VALUES = re.compile(
     r"(± \d+\.\d+)\s+[01]\.\d{3}$", flags=re.MULTILINE
 )  # of t-tests, which one label more or less moves far

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import html
 import re
 import signal
 import socket
@@ -93,6 +94,8 @@ SAME = [
     ("took 1.2 s", "took 15 s"),
     ("about 3 min 10 s left", "12 s left"),
     ("33.6 MB: a.zarr", "1.2 GB: a.zarr"),
+    ("49 tiles read (1.6 GB)", "50 tiles read (1.7 GB)"),
+    ("with 42 tile reads of 1 stored tile", "with 43 tile reads of 1 stored tile"),
     ("until 2026-12-18 05:02 UTC", "until 2027-01-02 11:00 UTC"),
     ("a 0.9912 ± 0.0100   0.744\nb", "a 0.9912 ± 0.0100   0.514\nb"),
     (" a   0.9912 \n ─────", " a 0.9911\n ───────"),
@@ -223,6 +226,15 @@ def test_every_page_is_reached_from_the_readme() -> None:
         inside = [((ROOT / page).parent / link.partition("#")[0]).resolve() for where, link in links() if where == page]
         waiting += [path.relative_to(ROOT) for path in inside if path.is_relative_to(ROOT)]
     assert set(MARKDOWN) - reached == set()
+
+
+def test_the_picture_of_the_terminal_has_the_scores_of_the_tutorial() -> None:
+    """Otherwise: make pictures, after make pages."""
+    drawn = html.unescape((ROOT / "docs" / "pictures" / "terminal.svg").read_text("utf-8"))
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    pictured, told = (re.findall(r"\d\.\d{4} ± \d\.\d{4}", text.replace("\u00a0", " ")) for text in (drawn, tutorial))
+    assert len(told) > 10
+    assert pictured == told
 
 
 @pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)

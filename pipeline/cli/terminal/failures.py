@@ -43,9 +43,10 @@ def to_failure(error: BaseException) -> Failure | None:
             return Failure("", REFUSED)
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
-            hint = f"see {error.ctx.command_path} --help"
+            hint = f"{error.ctx.command_path} --help"
         problem = _one_line(error.format_message()).rstrip(".")
-        return Failure(f"{problem}{' ' if problem.endswith('?') else '; '}{hint}" if hint else problem, REFUSED)
+        join = " See" if problem.endswith("?") else "; see"
+        return Failure(f"{problem}{join} {hint}" if hint else problem, REFUSED)
 
     if isinstance(error, InputError | KernelError | LearnerError):
         return Failure(_one_line(error.on_command_line()), REFUSED)

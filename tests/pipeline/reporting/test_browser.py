@@ -64,6 +64,8 @@ window.addEventListener('load', () => {
   const narrow = [...document.querySelectorAll('td, th, dd, .legend span, summary, b')].filter(
     (one) => getComputedStyle(one).overflowX === 'hidden' && one.scrollWidth > one.clientWidth);
   seen.cut = narrow.map((one) => one.textContent);
+  seen.hidden = ['.labels', '.rows'].filter((name) => [...document.querySelectorAll(name)].some(
+    (one) => [one, one.closest('.wide')].some((box) => box !== null && box.scrollWidth > box.clientWidth)));
   seen.loaded = performance.getEntriesByType('resource').filter((one) => !one.name.startsWith('data:')).length;
   seen.paper = getComputedStyle(document.body).backgroundColor;
   seen.ink = getComputedStyle(document.body).color;
@@ -103,6 +105,7 @@ def test_the_page_is_laid_out_and_can_be_clicked(run: Path, tmp_path: Path, widt
     assert seen["view"] == width
     assert seen["overflow"] == [0, 0]  # wide things scroll in their own boxes, folded or not
     assert seen["cut"] == []
+    assert seen["hidden"] == []  # neither the F1 of a label nor a wrong word has to be scrolled for
     assert seen["loaded"] == 0
     assert seen["boxes"][0] == seen["boxes"][1] > 30
     # folding
