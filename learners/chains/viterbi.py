@@ -124,9 +124,12 @@ def viterbi(
 
 @jit
 def decode_others(
-    scores: Floats, transition: Floats, starts: Offsets, given: Codes, others: Codes, totals: Floats
+    scores: Floats, transition: Floats, tie: float, starts: Offsets, given: Codes, others: Codes, totals: Floats
 ) -> None:
-    """Best of the paths that differ from `given` so far, per label; such a path leaves `given` at one position."""
+    """Best of the paths that differ from `given` so far, per label; such a path leaves `given` at one position.
+
+    A score is better than one that is looked at before it when it is larger by more than `tie`.
+    """
     n_labels = scores.shape[1]
     longest = 1
     for structure in range(len(starts) - 1):
@@ -147,7 +150,7 @@ def decode_others(
                 if position > first:
                     for previous in range(n_labels):
                         candidate = now[previous] + transition[previous, label]
-                        if candidate > best:
+                        if candidate > best + tie:
                             best, pointer = candidate, previous
                 after[label] = best + scores[position, label]
                 back[position - first, label] = pointer
@@ -157,7 +160,7 @@ def decode_others(
             now, after = after, now
         winner = 0
         for label in range(1, n_labels):
-            if now[label] > now[winner]:
+            if now[label] > now[winner] + tie:
                 winner = label
         totals[structure] = now[winner]
         position = last - 1
@@ -175,7 +178,7 @@ def best_others(scores: Floats, transition: Floats, starts: Offsets, given: Code
     others = given.astype(np.int32)
     totals = np.full(len(starts) - 1, -np.inf)
     scores, transition = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(transition, np.float64)
-    decode_others(scores, transition, starts, others.copy(), others, totals)
+    decode_others(scores, transition, 0.0, starts, others.copy(), others, totals)
     return others, totals
 
 

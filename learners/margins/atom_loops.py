@@ -1,7 +1,8 @@
 """Compiled distributions over the label paths of a chain, and the dual steps that move weight among them (math 9.2).
 
 A chain has at most W label paths y^w with weights that sum to 1 together with that of one aggregate of dropped paths.
-v(y) = Delta(y) + F(y); weight moves from the atom of lowest v to the path of highest v.
+v(y) = Delta(y) + F(y) - F(y_i); weight moves from the atom of lowest v to the path of highest v. Products between the
+atoms of a chain are kept, so a step takes a few operations for every atom, whatever the length of the chain.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from gramline.kernels._jit import jit
 from gramline.learners.arrays import Codes, Floats, Indices
 
 TIE = 1e-10  # a full step makes two values equal, so ties are the rule: rounding must not choose among them
-MOST_PAIRS = 10  # steps of a chain in one visit
-INDEFINITE = -1e-6  # curvature, beside that of the diagonal, that rounding cannot explain
+MOST_STEPS = 20  # of a chain in one visit
+INDEFINITE = -1e-6  # squared distance, beside the diagonal, that rounding cannot explain
 
 
 class Atoms(NamedTuple):
-    """The distributions of the chains of a block."""
+    """The distributions of the chains of a block. The aggregate comes after the W slots in `weights` and `products`."""
 
     paths: Codes  # one path per slot, shape (n_positions, n_slots)
-    weights: Floats  # shape (n_chains, n_slots)
+    weights: Floats  # shape (n_chains, n_slots + 1)
+    products: Floats  # <phi_a - phi(y_i), phi_b - phi(y_i)>, shape (n_chains, n_slots + 1, n_slots + 1)
     n_used: Indices  # slots that hold a path, shape (n_chains,)
     mean: Floats  # of the aggregate: node marginals, shape (n_positions, n_labels)
     steps: Floats  # of the aggregate: expected transitions, shape (n_chains, n_labels, n_labels)
-    shares: Floats  # its weight, shape (n_chains,)
-    losses: Floats  # its loss, shape (n_chains,)
+    losses: Floats  # of the aggregate, shape (n_chains,)
 
 
 class Chain(NamedTuple):
@@ -73,7 +74,7 @@ def inner(left: Floats, right: Floats) -> float:
 
 @jit
 def multiply(square: Floats, nodes: Floats) -> Floats:
-    """square @ nodes, most of whose rows are 0."""
+    """square @ nodes, most of whose entries are 0."""
     product = np.zeros_like(nodes)
     for s in range(len(nodes)):
         for b in range(nodes.shape[1]):
@@ -81,15 +82,6 @@ def multiply(square: Floats, nodes: Floats) -> Floats:
                 for t in range(len(nodes)):
                     product[t, b] += square[t, s] * nodes[s, b]
     return product
-
-
-@jit
-def path_of(slot: int, chain: Chain, paths: Codes) -> Codes:
-    """The path of a slot, shape (n,); a copy."""
-    path = np.empty(len(chain.gold), np.int32)
-    for t in range(len(path)):
-        path[t] = paths[chain.first + t, slot]
-    return path
 
 
 @jit
@@ -114,8 +106,24 @@ def path_score(scores: Floats, transition: Floats, path: Codes) -> float:
 
 
 @jit
-def add_path(path: Codes, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
-    """Put a path among those of a chain with weight 0; where all slots are full, the lightest gives way."""
+def add_difference(factor: float, path: Codes, gold: Codes, total: Moved) -> None:
+    """nodes and edges += factor * (those of a path - those of the right one); exactly 0 where both are the same."""
+    nodes, edges = total
+    for t in range(len(path)):
+        if path[t] != gold[t]:
+            nodes[t, path[t]] += factor
+            nodes[t, gold[t]] -= factor
+        if t > 0 and (path[t] != gold[t] or path[t - 1] != gold[t - 1]):
+            edges[path[t - 1], path[t]] += factor
+            edges[gold[t - 1], gold[t]] -= factor
+
+
+@jit
+def add_path(path: Codes, square: Floats, chain: Chain, margin: Margin, atoms: Atoms) -> bool:
+    """Put a path among those of a chain with weight 0; where all slots are full, the lightest gives way.
+
+    `square` is G between the rows of the chain. False where it cannot be that of a kernel.
+    """
     number, first, _ = chain
     n, n_slots = len(path), atoms.paths.shape[1]
     for slot in range(atoms.n_used[number]):
@@ -123,31 +131,65 @@ def add_path(path: Codes, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
         while n_equal < n and atoms.paths[first + n_equal, slot] == path[n_equal]:
             n_equal += 1
         if n_equal == n:
-            return
+            return True
     place = atoms.n_used[number]
     if place < n_slots:
         atoms.n_used[number] += 1
     else:
         place = 0
         for slot in range(1, n_slots):
-            if atoms.weights[number, slot] < atoms.weights[number, place]:
+            if atoms.weights[number, slot] < atoms.weights[number, place] - TIE:
                 place = slot
-        fold(place, chain, is_hamming, atoms)
+        fold(place, chain, margin.is_hamming, atoms)
     for t in range(n):
         atoms.paths[first + t, place] = path[t]
     atoms.weights[number, place] = 0.0
+    return add_products(place, square, chain, margin.rho, atoms)
+
+
+@jit
+def add_products(place: int, square: Floats, chain: Chain, rho: float, atoms: Atoms) -> bool:
+    """Products of the path of a slot with all atoms; False where a squared distance is negative beyond rounding."""
+    number, first, gold = chain
+    n, n_labels, aggregate = len(gold), atoms.mean.shape[1], atoms.paths.shape[1]
+    own = Moved(np.zeros((n, n_labels)), np.zeros((n_labels, n_labels)))
+    add_difference(1.0, atoms.paths[first : first + n, place], gold, own)
+    nodes, edges = multiply(square, own.nodes), own.edges
+    products, right = atoms.products[number], path_score(nodes, rho * edges, gold)
+    for slot in range(atoms.n_used[number]):
+        path = atoms.paths[first : first + n, slot]
+        products[place, slot] = products[slot, place] = path_score(nodes, rho * edges, path) - right
+    if atoms.weights[number, aggregate] > 0.0:
+        mean = inner(atoms.mean[first : first + n], nodes) + rho * inner(atoms.steps[number], edges)
+        products[place, aggregate] = products[aggregate, place] = mean - right
+    size = 0.0
+    for t in range(n):
+        size += abs(square[t, t])
+    for slot in range(atoms.n_used[number]):
+        if distance(place, slot, products) < INDEFINITE * size:
+            return False
+    is_possible: bool = products[place, place] >= INDEFINITE * size  # distance from the right path
+    return is_possible
+
+
+@jit
+def distance(one: int, other: int, products: Floats) -> float:
+    """|phi_a - phi_b|^2."""
+    squared: float = products[one, one] + products[other, other] - 2.0 * products[one, other]
+    return squared
 
 
 @jit
 def fold(slot: int, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
     """Mix a path into the aggregate, with its weight: w stays as it is. Without it a full chain would never move."""
     number, first, gold = chain
-    weight = atoms.weights[number, slot]
+    weights, products, last = atoms.weights[number], atoms.products[number], atoms.paths.shape[1]
+    weight = weights[slot]
     if weight <= 0.0:
         return
-    path = path_of(slot, chain, atoms.paths)
-    share = atoms.shares[number] + weight
-    kept, gained = atoms.shares[number] / share, weight / share
+    path = atoms.paths[first : first + len(gold), slot]
+    share = weights[last] + weight
+    kept, gained = weights[last] / share, weight / share
     mean, steps = atoms.mean[first : first + len(gold)], atoms.steps[number]
     add_scaled(mean, kept - 1.0, mean)
     add_scaled(steps, kept - 1.0, steps)
@@ -155,94 +197,90 @@ def fold(slot: int, chain: Chain, is_hamming: bool, atoms: Atoms) -> None:
         mean[t, path[t]] += gained
         if t > 0:
             steps[path[t - 1], path[t]] += gained
+    squared = kept * kept * products[last, last] + gained * gained * products[slot, slot]
+    squared += 2.0 * kept * gained * products[last, slot]
+    for other in range(last):
+        products[last, other] = kept * products[last, other] + gained * products[slot, other]
+        products[other, last] = products[last, other]
+    products[last, last] = squared
     atoms.losses[number] = kept * atoms.losses[number] + gained * path_loss(path, gold, is_hamming)
-    atoms.shares[number] = share
+    weights[last] = share
 
 
 @jit
 def atom_values(scores: Floats, transition: Floats, chain: Chain, is_hamming: bool, atoms: Atoms) -> Floats:
-    """v of every path of a chain, and of its aggregate last, shape (n_used + 1,)."""
+    """v of the atoms of a chain, shape (n_slots + 1,); -inf in slots that are empty."""
     number, first, gold = chain
-    n, n_used = len(gold), atoms.n_used[number]
-    values = np.empty(n_used + 1)
-    for slot in range(n_used):
-        path = path_of(slot, chain, atoms.paths)
-        values[slot] = path_loss(path, gold, is_hamming) + path_score(scores, transition, path)
-    values[n_used] = atoms.losses[number]
-    if atoms.shares[number] > 0.0:
-        values[n_used] += inner(atoms.mean[first : first + n], scores) + inner(atoms.steps[number], transition)
+    n, last = len(gold), atoms.paths.shape[1]
+    values, right = np.full(last + 1, -np.inf), path_score(scores, transition, gold)
+    for slot in range(atoms.n_used[number]):
+        path = atoms.paths[first : first + n, slot]
+        values[slot] = path_loss(path, gold, is_hamming) + path_score(scores, transition, path) - right
+    if atoms.weights[number, last] > 0.0:
+        mean = inner(atoms.mean[first : first + n], scores) + inner(atoms.steps[number], transition)
+        values[last] = atoms.losses[number] + mean - right
     return values
 
 
 @jit
-def weight_of(slot: int, chain: Chain, atoms: Atoms) -> float:
-    """The weight of an atom; the one after the last slot is the aggregate."""
-    number = chain.number
-    weight: float = atoms.shares[number] if slot == atoms.n_used[number] else atoms.weights[number, slot]
-    return weight
+def mean_value(values: Floats, chain: Chain, atoms: Atoms) -> float:
+    """The mean of v under the weights of a chain."""
+    weights, mean = atoms.weights[chain.number], 0.0
+    for slot in range(len(values)):
+        if weights[slot] > 0.0:
+            mean += weights[slot] * values[slot]
+    return mean
 
 
 @jit
-def add_atom(factor: float, slot: int, chain: Chain, atoms: Atoms, total: Moved) -> None:
-    """nodes += factor * mu, edges += factor * nu of an atom."""
-    number, first, gold = chain
-    nodes, edges = total
-    if slot == atoms.n_used[number]:
-        add_scaled(nodes, factor, atoms.mean[first : first + len(gold)])
-        add_scaled(edges, factor, atoms.steps[number])
-        return
-    for t in range(len(gold)):
-        label = atoms.paths[first + t, slot]
-        nodes[t, label] += factor
-        if t > 0:
-            edges[atoms.paths[first + t - 1, slot], label] += factor
-
-
-@jit
-def move_weight(
-    square: Floats, scores: Floats, transition: Floats, chain: Chain, margin: Margin, atoms: Atoms, moved: Moved
-) -> bool:
-    """Pair steps of one chain; its own scores and T follow at once, `moved` adds them up.
-
-    `square` is G between the rows of the chain. False where it cannot be that of a kernel.
-    """
-    C, rho, is_hamming = margin
-    n_used, size = atoms.n_used[chain.number], 0.0
-    for t in range(len(square)):
-        size += abs(square[t, t])
-    for _ in range(MOST_PAIRS):
-        values = atom_values(scores, transition, chain, is_hamming, atoms)
+def move_weight(values: Floats, chain: Chain, C: float, atoms: Atoms) -> float:
+    """Pair steps of one chain; `values` follow. How much larger D is."""
+    weights, products = atoms.weights[chain.number], atoms.products[chain.number]
+    n_used, last, gained = atoms.n_used[chain.number], len(values) - 1, 0.0
+    for _ in range(MOST_STEPS):
         top, bottom = -np.inf, np.inf
-        for slot in range(n_used + 1):
-            if slot < n_used:
-                top = max(top, values[slot])
-            if weight_of(slot, chain, atoms) > 0.0:
+        for slot in range(n_used):
+            top = max(top, values[slot])
+            if weights[slot] > 0.0:
                 bottom = min(bottom, values[slot])
+        if weights[last] > 0.0:
+            bottom = min(bottom, values[last])
         tie = TIE * (1.0 + abs(top))
         if top - bottom <= tie:
-            return True
+            return gained
         high, low = 0, 0
         while values[high] < top - tie:
             high += 1
-        while values[low] > bottom + tie or weight_of(low, chain, atoms) <= 0.0:
+        while values[low] > bottom + tie or weights[low] <= 0.0:
             low += 1
-        step_of = Moved(np.zeros_like(scores), np.zeros_like(transition))
-        add_atom(C, low, chain, atoms, step_of)
-        add_atom(-C, high, chain, atoms, step_of)
-        nodes, edges = step_of  # the change of T is rho times `edges`
-        reached = multiply(square, nodes)
-        bend = inner(nodes, reached) + rho * inner(edges, edges)
-        if bend < INDEFINITE * C * C * size:
-            return False
-        weight, rise = weight_of(low, chain, atoms), C * (values[high] - values[low])
-        step = weight if bend * weight <= rise else rise / bend
-        if low == n_used:
-            atoms.shares[chain.number] = weight - step
-        else:
-            atoms.weights[chain.number, low] = weight - step
-        atoms.weights[chain.number, high] += step
-        add_scaled(scores, step, reached)
-        add_scaled(transition, step * rho, edges)
-        add_scaled(moved.nodes, step, nodes)
-        add_scaled(moved.edges, step * rho, edges)
-    return True
+        rise, bend = C * (values[high] - values[low]), C * C * distance(high, low, products)
+        weight = weights[low]
+        step = weight if bend * weight <= rise * (1.0 + TIE) else rise / bend
+        weights[low] = weight - step
+        weights[high] += step
+        gained += step * (rise - step * bend / 2.0)
+        for slot in range(last + 1):
+            values[slot] += step * C * (products[slot, low] - products[slot, high])
+    return gained
+
+
+@jit
+def moved_since(before: Floats, chain: Chain, margin: Margin, atoms: Atoms) -> Moved:
+    """What alpha = C (Y - mu) and T gain where the weights of a chain were `before`."""
+    number, first, gold = chain
+    n, last, n_labels = len(gold), atoms.paths.shape[1], atoms.mean.shape[1]
+    moved = Moved(np.zeros((n, n_labels)), np.zeros((n_labels, n_labels)))
+    for slot in range(atoms.n_used[number]):
+        gained = atoms.weights[number, slot] - before[slot]
+        if gained != 0.0:
+            add_difference(-margin.C * gained, atoms.paths[first : first + n, slot], gold, moved)
+    gained = atoms.weights[number, last] - before[last]
+    if gained != 0.0:
+        add_scaled(moved.nodes, -margin.C * gained, atoms.mean[first : first + n])
+        add_scaled(moved.edges, -margin.C * gained, atoms.steps[number])
+        for t in range(n):
+            moved.nodes[t, gold[t]] += margin.C * gained
+            if t > 0:
+                moved.edges[gold[t - 1], gold[t]] += margin.C * gained
+    add_scaled(moved.edges, margin.rho - 1.0, moved.edges)
+    return moved

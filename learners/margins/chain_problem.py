@@ -29,7 +29,12 @@ from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.lazy_scores import Change, Visit
 from gramline.learners.operators.packets import Scores
 
-SLOTS = 16  # label paths of a chain that are kept apart
+SLOTS = 24  # label paths of a chain that are kept apart
+# Passes that move weight among known paths decode nothing. They go on while one of them raises the dual by this share
+# of what the pass before them did: what is slow lies between the chains, and they are its cheap part.
+INNER_SHARE = 0.1
+MOST_INNER = 30
+INNER_ROWS = 10_000  # of a Gram matrix: beyond that the tiles are what a pass takes, and every pass looks for paths
 
 
 def labeled_runs(codes: Codes, starts: Indices) -> tuple[Indices, Indices]:
@@ -56,8 +61,12 @@ class ChainProblem:
     decoder: Decoder
     margin: Margin
     stopping: Stopping
+    most_inner: int
     trace: list[Bounds] = field(default_factory=list)
     n_visits: int = 0
+    n_inner: int = 0  # number of the inner pass that is under way; 0 in one that looks for paths
+    gained: float = 0.0  # by the dual, in the pass that is under way
+    gained_first: float = 0.0  # in the last one that looked for paths
 
     @classmethod
     def start(
@@ -66,10 +75,11 @@ class ChainProblem:
         """All weight on the right paths, hence w = 0."""
         firsts, lasts = labeled_runs(codes, layout.structure_starts)
         n_rows, n_chains = len(codes), len(firsts)
-        paths, weights = np.zeros((n_rows, SLOTS), np.int32), np.zeros((n_chains, SLOTS))
+        paths, weights = np.zeros((n_rows, SLOTS), np.int32), np.zeros((n_chains, SLOTS + 1))
         paths[:, 0], weights[:, 0] = codes, 1.0
+        products, n_used = np.zeros((n_chains, SLOTS + 1, SLOTS + 1)), np.ones(n_chains, np.int64)
         mean, steps = np.zeros((n_rows, n_labels)), np.zeros((n_chains, n_labels, n_labels))
-        atoms = Atoms(paths, weights, np.ones(n_chains, np.int64), mean, steps, *np.zeros((2, n_chains)))
+        atoms = Atoms(paths, weights, products, n_used, mean, steps, np.zeros(n_chains))
         alpha, lag = np.zeros((2, n_rows, n_labels))
         longest = int((lasts - firsts).max())
         return cls(
@@ -83,17 +93,29 @@ class ChainProblem:
             Decoder.of(longest, longest, n_labels),
             margin,
             stopping,
+            MOST_INNER if n_rows <= INNER_ROWS else 0,
         )
 
     @property
     def n_labels(self) -> int:
         return int(self.alpha.shape[1])
 
+    @property
+    def is_inner(self) -> bool:
+        return self.n_inner > 0
+
+    def end_pass(self) -> None:
+        if not self.is_inner:
+            self.gained_first = self.gained
+        goes_on = self.gained > INNER_SHARE * self.gained_first and self.n_inner < self.most_inner
+        self.n_inner = self.n_inner + 1 if goes_on else 0
+        self.gained = 0.0
+
     def visit(self, block: int, visit: Visit, scores: Scores) -> Change | None:
         positions, own = self.layout.rows(block), self._own(block)
         change, sizes = np.zeros((len(visit.tile), self.n_labels)), np.zeros(len(visit.tile))
         dual = Dual(*scores, self.alpha[positions], self.lag[positions], change, sizes)
-        bad = visit_chains(
+        bad, gained = visit_chains(
             visit.tile,
             visit.local,
             self._chains(block),
@@ -103,10 +125,12 @@ class ChainProblem:
             self.margin,
             self.decoder,
             self.n_visits,
+            self.is_inner,
         )
         if bad >= 0:
             raise self._refused(own.start + bad)
         self.n_visits += own.stop - own.start
+        self.gained += gained
         rows = np.flatnonzero(sizes)
         return Change(rows, change[rows], sizes[rows]) if len(rows) else None
 
@@ -143,10 +167,12 @@ class ChainProblem:
 
     def state(self) -> State:
         own = {"alpha": self.alpha.copy(), "lag": self.lag.copy(), "visits": number(self.n_visits)}
+        own["gained"] = np.array(self.gained)
         return own | named("atoms", _copies(self.atoms)) | named("transitions", _copies(self.transitions))
 
     def resume(self, state: State) -> None:
         self.alpha[:], self.lag[:], self.n_visits = state["alpha"], state["lag"], int(state["visits"])
+        self.gained = float(state["gained"])
         for prefix, arrays in (("atoms", self.atoms), ("transitions", self.transitions)):
             saved = part_of(state, prefix)
             for name, array in arrays._asdict().items():
@@ -165,8 +191,10 @@ class ChainProblem:
 
     def _atoms(self, block: int) -> Atoms:
         positions, own = self.layout.rows(block), self._own(block)
-        paths, weights, n_used, mean, steps, shares, losses = self.atoms
-        return Atoms(paths[positions], weights[own], n_used[own], mean[positions], steps[own], shares[own], losses[own])
+        paths, weights, products, n_used, mean, steps, losses = self.atoms
+        return Atoms(
+            paths[positions], weights[own], products[own], n_used[own], mean[positions], steps[own], losses[own]
+        )
 
     def _refused(self, chain: int) -> LearnerError:
         said = "two label paths of a structure have a negative squared distance"

@@ -9,8 +9,8 @@ import numpy as np
 from gramline.kernels._jit import jit
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.viterbi import Decoder
-from gramline.learners.margins.atom_loops import Atoms, Chain, Margin, Moved, add_scaled, move_weight
-from gramline.learners.margins.structured_loops import DECODINGS, Chains, Transitions, find_violation
+from gramline.learners.margins.atom_loops import Atoms, Chain, Margin, add_scaled
+from gramline.learners.margins.structured_loops import Chains, Transitions, ascend, find_violation, rebalance
 from gramline.learners.token_features import SparseRows
 
 
@@ -60,31 +60,36 @@ def visit_features(
     margin: Margin,
     decoder: Decoder,
     visits: int,
-) -> None:
-    """One visit of every chain, after `visits` visits."""
+    is_inner: bool,
+) -> float:
+    """One visit of every chain, after `visits` visits; how much larger D is."""
     starts, columns, values = features
     weights, lag = emissions
-    row = np.zeros(len(weights))
+    row, total = np.zeros(len(weights)), 0.0
     for number in range(len(chains.firsts)):
         visits += 1
         first, last = chains.firsts[number], chains.lasts[number]
         chain = Chain(number, first, chains.gold[first:last])
-        scores = feature_scores(features, first, last, weights)
-        if not find_violation(scores, transitions.weights, chain, margin.is_hamming, atoms, decoder):
+        if is_inner and atoms.n_used[number] == 1:
             continue
-        square = feature_square(features, first, last, row)
-        moved = Moved(np.zeros_like(scores), np.zeros_like(transitions.weights))
-        for decoding in range(DECODINGS):
-            if decoding > 0 and not find_violation(
-                scores, transitions.weights, chain, margin.is_hamming, atoms, decoder
-            ):
-                break
-            move_weight(square, scores, transitions.weights, chain, margin, atoms, moved)
+        scores = feature_scores(features, first, last, weights)
+        if is_inner:
+            gained, moved = rebalance(scores, transitions.weights, chain, margin, atoms)
+        else:
+            if not find_violation(scores, transitions.weights, chain, margin.is_hamming, atoms, decoder):
+                continue
+            square = feature_square(features, first, last, row)
+            gained, moved = ascend(square, scores, transitions.weights, chain, margin, atoms, decoder)
+        total += gained
         late = float(visits) * float(visits - 1)
+        add_scaled(transitions.weights, 1.0, moved.edges)
         add_scaled(transitions.lag, late, moved.edges)
         for t in range(last - first):
+            if not moved.nodes[t].any():
+                continue
             for entry in range(starts[first + t], starts[first + t + 1]):
                 for b in range(weights.shape[1]):
                     step = values[entry] * moved.nodes[t, b]
                     weights[columns[entry], b] += step
                     lag[columns[entry], b] += late * step
+    return total

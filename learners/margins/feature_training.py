@@ -10,7 +10,7 @@ from gramline.kernels.packing import Packed
 from gramline.learners.arrays import Floats
 from gramline.learners.kinds import RoundProgress
 from gramline.learners.margins.atom_loops import Margin
-from gramline.learners.margins.chain_problem import ChainProblem
+from gramline.learners.margins.chain_problem import MOST_INNER, ChainProblem
 from gramline.learners.margins.feature_loops import Emissions, visit_features
 from gramline.learners.margins.passes import Bounds, Stopping, is_converged
 from gramline.learners.operators.layout import BlockLayout
@@ -37,8 +37,9 @@ def train_on_features(
     problem = ChainProblem.start(layout, packed.labels.astype(np.int32), n_labels, margin, stopping)
     emissions = Emissions(*np.zeros((2, n_features, n_labels)))
     features, every = SparseRows.of(matrix), np.arange(packed.n_positions)
+    problem.most_inner = MOST_INNER
     while not problem.trace or not (is_converged(problem.trace[-1], stopping) or len(problem.trace) >= stopping.passes):
-        visit_features(
+        problem.gained = visit_features(
             features,
             problem.chains,
             problem.atoms,
@@ -47,8 +48,12 @@ def train_on_features(
             margin,
             problem.decoder,
             problem.n_visits,
+            problem.is_inner,
         )
         problem.n_visits += len(problem.chains.firsts)
+        problem.end_pass()
+        if problem.is_inner:
+            continue
         sums = np.ascontiguousarray(np.asarray(matrix @ emissions.weights).T)
         terms = problem.measure(0, every, Scores(sums, np.zeros(0)))
         problem.trace.append(problem.bounds(terms.hinge, float((emissions.weights**2).sum())))

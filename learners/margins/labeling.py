@@ -164,6 +164,10 @@ class PositionProblem:
     C: float
     stopping: Stopping
     trace: list[Bounds] = field(default_factory=list)
+    is_inner: bool = field(default=False, init=False)
+
+    def end_pass(self) -> None:
+        """No inner pass follows: every visit of a position is exact."""
 
     @property
     def n_labels(self) -> int:

@@ -1,8 +1,9 @@
 """Passes of dual ascent over one Gram for any number of problems, and the duality gap after each of them.
 
-A pass visits every block once; a visit changes dual weights of the rows of the block and makes the dual D larger. After
-a pass all rows are brought up to date and P and D are measured at one and the same weights: P - D bounds what is left.
-Problems never see each other; they only share the tiles.
+A pass visits every block once; a visit changes dual weights of the rows of the block and makes the dual D larger. A
+problem may follow it up with inner passes, which only use what is known of its chains. After a pass and these all rows
+are brought up to date and P and D are measured at one and the same weights: P - D bounds what is left. Problems never
+see each other; they only share the tiles.
 """
 
 from __future__ import annotations
@@ -60,8 +61,15 @@ class MarginProblem(Protocol):
     @property
     def n_labels(self) -> int: ...
 
+    @property
+    def is_inner(self) -> bool:
+        """Whether the next pass, or the one under way, is an inner one."""
+
     def visit(self, block: int, visit: Visit, scores: Scores) -> Change | None:
         """Dual ascent over the rows of a block, in order; what it changed of their weights."""
+
+    def end_pass(self) -> None:
+        """All blocks were visited; say whether an inner pass follows."""
 
     def measure(self, block: int, local: Indices, scores: Scores) -> Terms:
         """What a block adds to P and D, from scores that are up to date."""
@@ -120,7 +128,9 @@ class _Training:
             this = f"pass {self._n_passes + 1} of {self._limit}"
             # The products are thin, and more BLAS threads wait for each other longer than they compute.
             with one_blas_thread():
-                self._visit_all(running, this, checkpoint)
+                self._visit_all(running, set(running), this, checkpoint)
+                while inner := self._inner():
+                    self._visit_all(running, inner, this, NOWHERE)  # quick: a training goes on before them
                 n_inside = _measure(self._gram, self._scores, running)
             self._n_passes += 1
             if progress is not None:
@@ -130,18 +140,28 @@ class _Training:
     def _running(self) -> dict[int, MarginProblem]:
         return {number: problem for number, problem in enumerate(self._problems) if not _is_done(problem)}
 
-    def _visit_all(self, problems: dict[int, MarginProblem], this: str, checkpoint: Checkpoint) -> None:
+    def _inner(self) -> set[int]:
+        return {number for number, problem in enumerate(self._problems) if problem.is_inner}
+
+    def _visit_all(
+        self, problems: dict[int, MarginProblem], active: set[int], this: str, checkpoint: Checkpoint
+    ) -> None:
+        """One pass of the active ones; the others only receive what belongs to them, since rows receive it once."""
         layout, scores = self._gram.layout.rows, self._scores
         for block in range(self._block, layout.n_blocks):
             visit = scores.enter(layout.rows(block), list(problems), layout.rows_after(block, AHEAD))
-            if not self._n_passes:
+            if not self._n_passes and not self._inner():
                 require_semidefinite(visit.tile, visit.local, layout.rows(block), layout)
             changes = [
-                problem.visit(block, visit, own) for problem, own in zip(problems.values(), visit.scores, strict=True)
+                problem.visit(block, visit, own) if number in active else None
+                for (number, problem), own in zip(problems.items(), visit.scores, strict=True)
             ]
             scores.leave(visit, changes)
             self._block = (block + 1) % layout.n_blocks
-            if self._block:
+            if not self._block:
+                for number in active:
+                    problems[number].end_pass()
+            else:
                 checkpoint.offer(f"block {self._block} of {layout.n_blocks} in {this}", self._state)
         scores.check()
 

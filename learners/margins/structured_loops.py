@@ -19,11 +19,12 @@ from gramline.learners.margins.atom_loops import (
     add_scaled,
     atom_values,
     inner,
+    mean_value,
     move_weight,
+    moved_since,
+    multiply,
     path_loss,
-    path_of,
     path_score,
-    weight_of,
 )
 
 INSIDE = 1e-9  # hinges below this are rounding
@@ -82,7 +83,7 @@ def worst_path(
         best[0], starts[1] = -np.inf, n
         for t in range(n):
             path[t] = gold[t]
-        decode_others(scores, transition, starts, gold, path, best)
+        decode_others(scores, transition, tie, starts, gold, path, best)
         if 1.0 + best[0] <= path_score(scores, transition, gold) + tie:
             for t in range(n):
                 path[t] = gold[t]
@@ -93,19 +94,49 @@ def worst_path(
 def find_violation(
     scores: Floats, transition: Floats, chain: Chain, is_hamming: bool, atoms: Atoms, decoder: Decoder
 ) -> bool:
-    """Whether the path of highest v is above the mean v of a chain; it is then among the chain's paths."""
+    """Whether the path of highest v, which `decoder` then holds, is above the mean v of a chain."""
     size = 0.0
     for t in range(len(scores)):
         for b in range(scores.shape[1]):
             size = max(size, abs(scores[t, b]))
     worst = worst_path(scores, transition, chain.gold, is_hamming, TIE * (1.0 + size), decoder)
-    values, mean = atom_values(scores, transition, chain, is_hamming, atoms), 0.0
-    for slot in range(len(values)):
-        mean += weight_of(slot, chain, atoms) * values[slot]
-    if worst - mean <= TIE * (1.0 + abs(worst)):
-        return False
-    add_path(decoder.path[: len(scores)], chain, is_hamming, atoms)
-    return True
+    worst -= path_score(scores, transition, chain.gold)
+    mean = mean_value(atom_values(scores, transition, chain, is_hamming, atoms), chain, atoms)
+    return worst - mean > TIE * (1.0 + abs(worst))
+
+
+@jit
+def ascend(
+    square: Floats, scores: Floats, transition: Floats, chain: Chain, margin: Margin, atoms: Atoms, decoder: Decoder
+) -> tuple[float, Moved]:
+    """Let a chain with a violation find paths and move weight to them; how much larger D is, and what was moved.
+
+    `square` is G between the rows of the chain. -inf where it cannot be that of a kernel.
+    """
+    total = Moved(np.zeros_like(scores), np.zeros_like(transition))
+    own_scores, own_transition, gained = scores.copy(), transition.copy(), 0.0
+    for decoding in range(DECODINGS):
+        if decoding > 0 and not find_violation(own_scores, own_transition, chain, margin.is_hamming, atoms, decoder):
+            break
+        if not add_path(decoder.path[: len(scores)], square, chain, margin, atoms):
+            return -np.inf, total
+        gain, moved = rebalance(own_scores, own_transition, chain, margin, atoms)
+        gained += gain
+        add_scaled(total.nodes, 1.0, moved.nodes)
+        add_scaled(total.edges, 1.0, moved.edges)
+        if decoding + 1 < DECODINGS:
+            add_scaled(own_scores, 1.0, multiply(square, moved.nodes))
+            add_scaled(own_transition, 1.0, moved.edges)
+    return gained, total
+
+
+@jit
+def rebalance(scores: Floats, transition: Floats, chain: Chain, margin: Margin, atoms: Atoms) -> tuple[float, Moved]:
+    """Move weight among the paths that a chain has; how much larger D is, and what was moved."""
+    before = atoms.weights[chain.number].copy()
+    values = atom_values(scores, transition, chain, margin.is_hamming, atoms)
+    gained = move_weight(values, chain, margin.C, atoms)
+    return gained, moved_since(before, chain, margin, atoms)
 
 
 @jit
@@ -153,34 +184,39 @@ def visit_chains(
     margin: Margin,
     decoder: Decoder,
     visits: int,
-) -> int:
+    is_inner: bool,
+) -> tuple[int, float]:
     """One visit of every chain of a block, after `visits` visits; all arrays but those of T are the block's.
 
-    Returns the first chain at which the tile turned out to be no kernel's, else -1.
+    An inner one moves weight among the paths that are there. Returns the first chain at which the tile turned out to
+    be no kernel's, else -1, and how much larger D is.
     """
+    total = 0.0
     for number in range(len(chains.firsts)):
         visits += 1
         first, last = chains.firsts[number], chains.lasts[number]
         chain, rows = Chain(number, first, chains.gold[first:last]), row_of[first:last]
-        scores = chain_scores(dual.sums, rows)
-        if not find_violation(scores, transitions.weights, chain, margin.is_hamming, atoms, decoder):
+        if is_inner and atoms.n_used[number] == 1:
             continue
-        square = np.empty((len(rows), len(rows)))
-        for s in range(len(rows)):
-            for t in range(len(rows)):
-                square[s, t] = tile[rows[s], rows[t]]
-        moved = Moved(np.zeros_like(scores), np.zeros_like(transitions.weights))
-        for decoding in range(DECODINGS):
-            if decoding > 0 and not find_violation(
-                scores, transitions.weights, chain, margin.is_hamming, atoms, decoder
-            ):
-                break
-            if not move_weight(square, scores, transitions.weights, chain, margin, atoms, moved):
-                return number
+        scores = chain_scores(dual.sums, rows)
+        if is_inner:
+            gained, moved = rebalance(scores, transitions.weights, chain, margin, atoms)
+        else:
+            if not find_violation(scores, transitions.weights, chain, margin.is_hamming, atoms, decoder):
+                continue
+            square = np.empty((len(rows), len(rows)))
+            for s in range(len(rows)):
+                for t in range(len(rows)):
+                    square[s, t] = tile[rows[s], rows[t]]
+            gained, moved = ascend(square, scores, transitions.weights, chain, margin, atoms, decoder)
+            if gained == -np.inf:
+                return number, total
+        total += gained
         late = float(visits) * float(visits - 1)
+        add_scaled(transitions.weights, 1.0, moved.edges)
         add_scaled(transitions.lag, late, moved.edges)
         push(tile, rows, first, moved.nodes, late, NOTHING * margin.C, dual)
-    return -1
+    return -1, total
 
 
 @jit
@@ -207,8 +243,9 @@ def chain_terms(
         if hinge > INSIDE:
             n_inside += 1
         norms[number] = inner(alpha[first:last], scores)
-        losses[number] = atoms.shares[number] * atoms.losses[number]
+        losses[number] = atoms.weights[number, atoms.paths.shape[1]] * atoms.losses[number]
         for slot in range(atoms.n_used[number]):
-            path = path_of(slot, Chain(number, first, gold), atoms.paths)
-            losses[number] += atoms.weights[number, slot] * path_loss(path, gold, is_hamming)
+            if atoms.weights[number, slot] > 0.0:
+                path = atoms.paths[first:last, slot]
+                losses[number] += atoms.weights[number, slot] * path_loss(path, gold, is_hamming)
     return total, n_inside

@@ -73,7 +73,7 @@ def test_best_of_all_paths_but_one(n_labels, integers):
             others, totals = best_others(scores, transition, starts, given)
             assert_close(path_scores(scores, transition, starts, others)[[0, 1, 3, 4]], totals[[0, 1, 3, 4]])
             again, sums = given.copy(), np.full(5, -np.inf)
-            module.decode_others.py_func(scores, transition, starts, given, again, sums)
+            module.decode_others.py_func(scores, transition, 0.0, starts, given, again, sums)
             assert (others.tolist(), totals.tolist()) == (again.tolist(), sums.tolist())
             assert totals[2] == -np.inf
             for s in (0, 1, 3, 4):

@@ -164,13 +164,19 @@ def test_the_average_is_that_of_all_visits() -> None:
     single = DenseGram(problem.gram().matrix, problem.lengths, label_names=NAMES[:2], block_rows=3)
     state.layout = single.layout.rows
     scores, seen = LazyScores(single, [2]), []
-    for _ in range(3):
+    n_passes = n_inner = 0
+    while n_passes < 3 or state.is_inner:
+        n_passes += not state.is_inner
+        n_inner += state.is_inner
         for block in range(single.layout.rows.n_blocks):
             visit = scores.enter(single.layout.rows.rows(block))
             scores.leave(visit, [state.visit(block, visit, visit.scores[0])])
             seen.append((state.alpha.copy(), state.transitions.weights.copy()))
-    assert len(seen) == 9, "one structure per block"
-    shares = 2 * np.arange(1, 10) / 90
+        state.end_pass()
+    n_visits = len(seen)
+    assert n_inner > 0
+    assert n_visits == 3 * (n_passes + n_inner), "one structure per block"
+    shares = 2 * np.arange(1, n_visits + 1) / (n_visits * (n_visits + 1))
     assert_close(model.dual_, sum(share * alpha for share, (alpha, _) in zip(shares, seen, strict=True)))
     assert_close(model.transition_, sum(share * T for share, (_, T) in zip(shares, seen, strict=True)))
 
