@@ -87,7 +87,8 @@ def numbering_note(words: Sequence[str], starts: Sequence[int], path: str | Path
     counted = [str(place) for first, last in pairwise(starts) for place in range(1, last - first + 1)]
     if len(words) >= FEWEST_NUMBERED and list(words) == counted:
         problem = "column 0, which is read as the word, counts the tokens of a sentence"
-        yield Note("numbered tokens", problem, "cut it off, so that the word comes first (cut -f 2- FILE; with -d ' ' for spaces)", str(path))
+        advice = "cut it off, so that the word comes first (cut -f 2- FILE; with -d ' ' for spaces)"
+        yield Note("numbered tokens", problem, advice, str(path))
 
 
 def _is_entities(names: set[str]) -> bool:

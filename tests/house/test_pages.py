@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import html
+import os
 import re
 import signal
 import socket
