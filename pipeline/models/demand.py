@@ -173,7 +173,7 @@ def _own_seconds(learner: Learner, gram: _CountingGram | _TimedGram, corpus: Cor
 
 
 def seconds_per_value(kernel: Kernel, corpus: Corpus) -> float:
-    """Of one thread, from a tile between some structures of `corpus`; a small one shows what a tile costs, not its values."""
+    """Of one thread, from a tile between structures of `corpus` that is large enough to show what values cost."""
     return _seconds_per_value(kernel, kernel.prepare(_sample(corpus, SAMPLE_POSITIONS[-1]).packed()))
 
 
