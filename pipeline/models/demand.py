@@ -173,8 +173,8 @@ def _own_seconds(learner: Learner, gram: _CountingGram | _TimedGram, corpus: Cor
 
 
 def seconds_per_value(kernel: Kernel, corpus: Corpus) -> float:
-    """Of one thread, from a tile between some structures of `corpus`."""
-    return _seconds_per_value(kernel, kernel.prepare(_sample(corpus, SAMPLE_POSITIONS[0]).packed()))
+    """Of one thread, from a tile between structures of `corpus` that is large enough to show what values cost."""
+    return _seconds_per_value(kernel, kernel.prepare(_sample(corpus, SAMPLE_POSITIONS[-1]).packed()))
 
 
 def _seconds_per_value(kernel: Kernel, packed: Packed) -> float:

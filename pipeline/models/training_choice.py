@@ -17,7 +17,7 @@ from gramline.pipeline.gram.forecast import Product, measure_speeds
 from gramline.pipeline.gram.room import free_bytes
 from gramline.pipeline.models.demand import Demand, measure_demand, seconds_per_value
 
-WORTH_MEASURING = 2.0  # seconds of all kernel values: less is computed before ways are compared
+WORTH_MEASURING = 10.0  # seconds of all kernel values; comparing ways takes two or three
 # A store must be cheaper by more than a plan may be wrong: the same training, run again, then goes the same way, and
 # finds its checkpoint.
 CLEARLY = 1.5
