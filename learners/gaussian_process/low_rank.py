@@ -22,6 +22,7 @@ from gramline.learners.operators.operator import GramOperator
 SUBSET = 500  # positions on which an approximation is compared with the exact covariance
 NOTHING_LEFT = 1e-12  # residual, relative to the largest diagonal entry, at which the rank is complete
 BLOCKS = 4  # of pivots, if all that are drawn were kept: every block is a pass over the matrix
+ROWS_AT_ONCE = 8192  # of a factor
 TOO_NEGATIVE = 1e-3  # of a residual, relative likewise
 
 
@@ -65,7 +66,8 @@ def pivoted_cholesky(columns: Callable[[Indices], Matrix], diagonal: Matrix, ran
         residual = _clipped(residual - (basis[:, taken] ** 2).sum(axis=1), diagonal)
         pivots = np.concatenate([pivots, chosen[kept]])
         residual[pivots] = 0.0
-    return PivotedCholesky(basis[:, : len(pivots)].copy(), pivots, residual)
+    whole = len(pivots) == rank  # else the columns that nobody needed go
+    return PivotedCholesky(basis if whole else basis[:, : len(pivots)].copy(), pivots, residual)
 
 
 def _kept_pivots(block: Matrix, thresholds: Matrix, enough: float, at_most: int) -> tuple[Indices, Matrix]:
@@ -123,14 +125,24 @@ def low_rank(exact: ExactCovariance, rank: int) -> PivotedCholesky:
 
 
 class LowRankFactor:
-    """B = diag(D) + Z Z^T, Z of shape (n, k): everything goes through M = I + Z^T D^-1 Z."""
+    """B = diag(D) + Z Z^T, Z = diag(s) F of shape (n, k): everything goes through M = I + Z^T D^-1 Z.
 
-    def __init__(self, diagonal: Matrix, columns: Matrix) -> None:
+    Z is made a few rows at a time: beside F there is one more array of n k numbers, and not five.
+    """
+
+    def __init__(self, diagonal: Matrix, scale: Matrix, basis: Matrix) -> None:
         self._diagonal = diagonal
-        scaled = columns / np.sqrt(diagonal)[:, None]
-        self.inner = cholesky(scaled.T @ scaled, 1.0)
+        n, k = basis.shape
+        parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, n, ROWS_AT_ONCE)]
+        overlap = np.zeros((k, k))
+        for rows in parts:
+            scaled = scale[rows, None] * basis[rows] / np.sqrt(diagonal[rows])[:, None]
+            overlap += scaled.T @ scaled
+        self.inner = cholesky(overlap, 1.0)
         # L_M^-1 Z^T D^-1, shape (k, n)
-        self._half = self.inner.half_solve(columns.T / diagonal)
+        self._half = np.empty((k, n), order="F")
+        for rows in parts:
+            self._half[:, rows] = self.inner.half_solve((scale[rows, None] * basis[rows]).T / diagonal[rows])
 
     def solve(self, X: Matrix) -> Matrix:
         return np.asarray(X / self._diagonal[:, None] - self._half.T @ (self._half @ X))
@@ -166,7 +178,7 @@ class LowRankCovariance:
         return block
 
     def factor(self, scale: Matrix) -> LowRankFactor:
-        return LowRankFactor(1.0 + scale**2 * self._rest, scale[:, None] * self.basis)
+        return LowRankFactor(1.0 + scale**2 * self._rest, scale, self.basis)
 
 
 def low_rank_covariance(exact: ExactCovariance, rank: int) -> LowRankCovariance:

@@ -20,6 +20,8 @@ KILLS = 4
 LEARNERS = {
     "perceptron": ["--learner", "labeling-perceptron", "--rounds", "6", "--set", "early_stop=false"],
     "Z-score": ["--learner", "kernel-zscore", "--set", "ridge=0.001", "--set", "preconditioner=none"],
+    "random field": ["--learner", "kernel-crf", "--set", "penalty=0.1", "--set", "tolerance=1e-8"],
+    "labeling SVM": ["--learner", "labeling-svm", "--set", "tolerance=0.2"],
     "Gaussian process": ["--learner", "gaussian-process", "--set", "tolerance=1e-14", "--set", "max_sweeps=12"],
 }
 
