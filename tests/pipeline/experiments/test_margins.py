@@ -81,8 +81,9 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(
     Training = margins.Training
     measured: list[int] = []
     monkeypatch.setattr(margins, "_measure_fold", measure)
-    monkeypatch.setattr(margins, "side_by_side", lambda function, tasks, inline: map(function, tasks))
-    run, lines = Run(gpsl_data, scratch=tmp_path), []
+    monkeypatch.setattr(margins, "side_by_side", lambda function, tasks, **_: map(function, tasks))
+    run = Run(gpsl_data, scratch=tmp_path)
+    lines: list[str] = []
     stops_after = 2
     with pytest.raises(KeyboardInterrupt):
         margins.margins(run)
