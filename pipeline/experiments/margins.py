@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -23,11 +24,13 @@ from gramline.pipeline.crossval.crf import CHOOSING_FOLDS, CHOSEN_NOTE, chosen_c
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
 from gramline.pipeline.experiments.gpsl import CRFS, MEANS, MODELS, PEER_NOTE, PUBLISHED_FOLDS, per_cent, scaled
 from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
+from gramline.pipeline.experiments.kept_folds import KeptFolds, load, save
 from gramline.pipeline.experiments.side_by_side import NOTE, side_by_side
 
 STEPS = (0.1, 0.3, 1.0, 3.0, 10.0)  # C times the typical k(x, x)
 SCALES = (1.0, 3.0, 10.0)  # of the linear kernel, for the Gaussian processes
 KERNELS = {"linear": False, "cosine": True}  # whether it is normalised
+KEPT = "gramline-margins-folds"  # folder of finished folds, until all of them are
 BEST = "best of these by the folds inside"
 Constant = Callable[[float, float], dict[str, Any]]  # (step, typical k(x, x)) -> parameters
 
@@ -137,6 +140,19 @@ class Measured:
         """The same in ordinary dictionaries, which travel between processes."""
         return Measured(dict(self.outcomes), dict(self.trainings))
 
+    def to_lists(self) -> list[list[list[Any]]]:
+        """The same as JSON has it."""
+        return [[[*key, rows] for key, rows in table.items()] for table in (self.outcomes, self.trainings)]
+
+    @classmethod
+    def from_lists(cls, lists: list[list[list[Any]]]) -> Measured:
+        """The inverse of `to_lists`."""
+        outcomes, trainings = lists
+        return cls(
+            {(name, kernel): [Outcome(*row) for row in rows] for name, kernel, rows in outcomes},
+            {(name, kernel): [Training(*row) for row in rows] for name, kernel, rows in trainings},
+        )
+
 
 class FoldTask(NamedTuple):
     """One fold of one set, for a process of its own."""
@@ -144,20 +160,44 @@ class FoldTask(NamedTuple):
     data: TokenSet
     fold: Fold
     quick: bool
+    kept: Path | None = None  # where what it gives is kept until the end of the run
 
 
 def margins(run: Run) -> Sequence[ResultTable]:
     """Losses of every method, and what a training takes."""
     papers, left_out = present_sets(run)
+    kept = KeptFolds(None if run.quick else run.scratch / KEPT)
     sets: dict[Paper, Measured] = {}
     for paper in papers:
         data = paper.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0)
         sets[paper] = Measured()
-        tasks = [FoldTask(data, fold, run.quick) for fold in data.folds]
-        for number, fold in enumerate(side_by_side(_measure_fold, tasks, inline=run.quick), 1):
+        tasks = [FoldTask(data, fold, run.quick, kept.path(_deciding(paper, fold))) for fold in data.folds]
+        if n_known := sum(task.kept is not None and task.kept.is_file() for task in tasks):
+            run.say(f"{paper.title}: {n_known} of {len(tasks)} folds are known from an earlier start")
+        for number, fold in enumerate(side_by_side(_fold, tasks, inline=run.quick), 1):
             sets[paper].add(fold)
             run.say(f"{paper.title}: fold {number} of {len(tasks)}")
-    return [_losses(sets, left_out), _trainings(sets)]
+    tables = [_losses(sets, left_out), _trainings(sets)]
+    kept.clear()
+    return tables
+
+
+def _deciding(paper: Paper, fold: Fold) -> list[Any]:
+    """What decides what a fold gives, beside the version of the program."""
+    methods = [
+        (name, family.learner, *family.steps, *family.kernels, family.n_folds, *family.readings, *family.relatives)
+        for name, family in [*FAMILIES.items(), *PROCESSES.items()]
+    ]
+    return [paper.title, fold.train.tolist(), fold.test.tolist(), methods, has_crf()]
+
+
+def _fold(task: FoldTask) -> Measured:
+    """What a fold gives, or gave an earlier start of this run."""
+    if (known := load(task.kept)) is not None:
+        return Measured.from_lists(known)
+    measured = _measure_fold(task)
+    save(task.kept, measured.to_lists())
+    return measured
 
 
 def _measure_fold(task: FoldTask) -> Measured:

@@ -63,3 +63,35 @@ def test_the_penalty_is_the_constant_of_the_same_loss() -> None:
     parameters = {name: family.constant(10.0, 4.0) for name, family in margins.FAMILIES.items()}
     assert parameters["structured SVM"] == {"C": 2.5}
     assert 1 / (2 * parameters["kernel CRF"]["penalty"]) == 2.5
+
+
+def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(
+    gpsl_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(task: margins.FoldTask) -> margins.Measured:
+        if len(measured) == stops_after:
+            raise KeyboardInterrupt
+        measured.append(int(task.fold.test[0]))
+        loss = float(len(measured))
+        return margins.Measured(
+            {(margins.BEST, ""): [margins.Outcome(loss, "1", 0.25)]},
+            {("kernel CRF", "linear"): [Training(loss, None, 3)]},
+        )
+
+    Training = margins.Training
+    measured: list[int] = []
+    monkeypatch.setattr(margins, "_measure_fold", measure)
+    monkeypatch.setattr(margins, "side_by_side", lambda function, tasks, **_: map(function, tasks))
+    run = Run(gpsl_data, scratch=tmp_path)
+    lines: list[str] = []
+    stops_after = 2
+    with pytest.raises(KeyboardInterrupt):
+        margins.margins(run)
+    assert len(list((tmp_path / margins.KEPT).glob("*.json"))) == 2
+    stops_after = 100
+    losses, trainings = margins.margins(replace(run, say=lines.append))
+    n_folds = len(measured)
+    assert lines[0].endswith(f"2 of {n_folds} folds are known from an earlier start")
+    assert trainings.rows[0][3] == pytest.approx((n_folds + 1) / 2)
+    assert losses.rows[0][3] == pytest.approx(100 * (n_folds + 1) / 2)
+    assert not (tmp_path / margins.KEPT).exists()
