@@ -73,11 +73,14 @@ class RawSentences:
             lengths.append(len(sentence))
             for position in self._describe(sentence):
                 before = len(codes)
-                for name in position.names:
+                numbers = position.values or [1.0] * len(position.names)
+                for name, number in zip(position.names, numbers, strict=True):
+                    if number == 0:  # says nothing, and is no new feature
+                        continue
+                    if position.values is not None:
+                        values[len(codes)] = number
                     code = known.get(name)
                     codes.append(n_known + unknown[name] if code is None else code)
-                if position.values is not None:
-                    values.update(zip(range(before, len(codes)), position.values, strict=True))
                 for group in position.groups:
                     old, new = groups.get(group) or self._coded(group)
                     codes += old
@@ -93,9 +96,8 @@ class RawSentences:
             rank[[unknown[name] for name in added]] = np.arange(len(added), dtype=np.int32)
             is_new = flat >= n_known
             flat[is_new] = n_known + rank[flat[is_new] - n_known]
-        numbers = _numbers(values, len(flat))
-        indptr, flat, numbers = canonical_rows(np.array(counts, np.int64), flat, numbers, n_known + len(added))
-        features = Features(indptr, flat, numbers)
+        rows = np.array(counts, np.int64), flat, _numbers(values, len(flat))
+        features = Features(*canonical_rows(*rows, n_known + len(added)))
         is_strange = flat.size > 0 and int(flat.min()) >= n_known
         symbols = np.full(len(texts), MISSING, np.int32)
         no_labels = symbols

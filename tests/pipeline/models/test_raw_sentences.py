@@ -91,6 +91,13 @@ def assert_equal_arrays(packed: Packed, expected: Packed) -> None:
         np.testing.assert_array_equal(packed.arrays()[name], array, err_msg=name, strict=True)
 
 
+def test_a_new_feature_of_value_0_is_none() -> None:
+    support, new = Recipe("lists").corpus_of([["Ann"]]).packed(), [[{"f": 1.0, "": 0.0, "Ann": 0}]]
+    answer = RawSentences(support, Recipe("lists"), Needs(symbols=True, new_features=True)).pack(new)
+    assert answer is not None
+    assert_equal_arrays(answer.packed, Recipe("lists").corpus_of(new).packed(like=support))
+
+
 PAIRS: dict[str, tuple[Kernel | None, Learner | None]] = {
     "recommended": (None, None),
     "gap": (SequenceLabeling(c=0.5, gap=0.5, observation=Polynomial(2, normalized=True)), LabelingPerceptron()),
