@@ -293,8 +293,8 @@ def _losses(sets: Mapping[Paper, Measured], left_out: tuple[str, ...]) -> Result
             "over the geometric mean of K(s, s) and K(t, t)",
             f"chosen: C of the SVMs and of the kernel CRF (its penalty is 1 / (2 C)) times the median of k(x, x), of "
             f"{steps} by 5 folds; the scale of GPSL1, by the expected normaliser, of {scales} by 3 folds, and GPSL2 "
-            "and GPSL4 with the same; the first of equally good ones; structured SVMs choose at a gap of 5 %, or after 30 "
-            "passes",
+            "and GPSL4 with the same; the first of equally good ones; structured SVMs choose at a gap of 5 % or after "
+            "30 passes",
             "the range of C was set after a look at test sentences of Segmentation, so that set is not blind to it",
             "means: predicted by the softmax of the expected functions, as the GP paper's text says; otherwise with "
             "their variances, as its formulas print",
