@@ -20,7 +20,7 @@ from gramline.pipeline.cli.terminal.output import (
 from gramline.pipeline.crossval.baselines import left_out_sentences
 from gramline.pipeline.crossval.run import JobResult
 from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
-from gramline.pipeline.crossval.summary import by_score
+from gramline.pipeline.crossval.summary import by_score, chosen_words
 from gramline.pipeline.crossval.validate import compare_values
 from gramline.pipeline.reporting.sections import metric_name
 
@@ -137,11 +137,13 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
     def cells(scores: Mapping[str, Any]) -> list[str]:
         return [f"{scores[name]['mean']:.4f}\u00a0±\u00a0{scores[name]['deviation']:.4f}" for name in columns]
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    chosen: dict[int, str] = {}
     for number in by_score(summary):
         setting = summary["settings"][number]
         is_best, p = number == summary["best"], setting["behind_best"]["p"]
         shown = "" if p is None or is_best else f"{p:.3f}"
+        chosen[len(rows)] = chosen_words(setting)
         rows.append((_in_column(names[number], "*" if is_best else "\u00a0"), *cells(setting["scores"]), shown))
     best = summary["settings"][summary["best"]]["scores"][metric]["folds"]
     known = summary["baselines"] or {"rows": [], "left_out": []}
@@ -154,7 +156,11 @@ def _say_scores(summary: Mapping[str, Any], metric: str) -> None:
     failed = names[len(summary["settings"]) :]
     rows.extend((_in_column(name), "failed", "", "") for name in failed)
     titles = [metric_name(name) for name in columns]
-    say_table((title, *titles, "p"), rows)
+    if any(chosen.values()):
+        wide = [(*row, chosen.get(number, "")) for number, row in enumerate(rows)]
+        say_table((title, *titles, "p", "chosen"), wide, texts=[len(titles) + 2])
+    else:
+        say_table((title, *titles, "p"), rows)
     test = "; p: paired t-test against it over the folds, two-sided" if any(row[-1] for row in rows) else ""
     say(f"*: best {metric_name(metric)}{test}")
     if known["rows"]:

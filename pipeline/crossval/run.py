@@ -25,7 +25,7 @@ from gramline.pipeline.executors.base import Executor
 from gramline.pipeline.gram.spec import counts_labels
 from gramline.pipeline.models.checkpoint import TrainingPaused
 
-PER_PROBLEM = ("traces", "notes")  # what units say of each of their problems
+PER_PROBLEM = ("traces", "notes", "chosen")  # what units say of each of their problems
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -73,6 +73,21 @@ def by_score(summary: Mapping[str, Any]) -> list[int]:
     return sorted(range(len(settings)), key=lambda k: (-sign * settings[k]["scores"][metric]["mean"], k))
 
 
+def _chosen(held: Sequence[HeldOut]) -> dict[str, dict[str, list[float]]]:
+    """The constants that a setting left open, as each fold chose them."""
+    names = dict.fromkeys(name for one in held for name in one.chosen)
+    chosen = {name: [one.chosen[name] for one in held if name in one.chosen] for name in names}
+    return {"chosen": chosen} if chosen else {}
+
+
+def chosen_words(setting: Mapping[str, Any]) -> str:
+    """The same for a table: every value with the number of folds that chose it."""
+    return "; ".join(
+        f"{name} " + ", ".join(f"{count} x {value:.2g}" for value, count in sorted(Counter(values).items()))
+        for name, values in setting.get("chosen", {}).items()
+    )
+
+
 def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSelection | None) -> dict[str, Any]:
     """Everything but timings and places; of the settings that came to an end."""
     best = result.best(job.metric)
@@ -90,6 +105,7 @@ def summarize(job: Job, data: JobData, result: CrossValidation, nested: NestedSe
                     "p": _finite(against.p),
                 },
             }
+            | _chosen(result.outcomes[number] if result.outcomes else ())
         )
     return {
         "metric": job.metric,

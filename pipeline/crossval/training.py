@@ -17,6 +17,7 @@ from gramline.kernels.packing import MISSING
 from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.chains.labeler import ChainLabeler
 from gramline.learners.checkpoints import NOWHERE, Checkpoint
+from gramline.learners.chosen_constants import ChoosesConstant
 from gramline.learners.kinds import HasProbabilities, RoundProgress, SharedPassLearner
 from gramline.learners.labels import encode_labels
 from gramline.learners.operators.comparison import computing
@@ -37,6 +38,7 @@ class HeldOut:
     confidence: list[list[float]] | None = None  # probability of the predicted label, from learners that know it
     traces: Mapping[str, list[float]] = field(default_factory=dict)  # per round, sweep or iteration
     notes: Sequence[str] = ()  # what the learner has to say of it
+    chosen: Mapping[str, float] = field(default_factory=dict)  # constants that were open
 
 
 def fit_on_gram(
@@ -129,7 +131,9 @@ def square_of(gram: GramOperator, structures: Held) -> DenseGram:
 def _held_out(learner: Any, evidence: Any) -> HeldOut:
     """All that a trained learner says of new structures."""
     predicted = learner.predict(evidence)
-    return HeldOut(predicted, _confidence(learner, evidence, predicted), learner.traces(), learner.notes())
+    return HeldOut(
+        predicted, _confidence(learner, evidence, predicted), learner.traces(), learner.notes(), _chosen(learner)
+    )
 
 
 def _of_all_rows(learner: Any, gram: GramOperator, rows: Sequence[list[str]], held: Held) -> HeldOut:
@@ -138,7 +142,11 @@ def _of_all_rows(learner: Any, gram: GramOperator, rows: Sequence[list[str]], he
     confidence = None
     if isinstance(learner, HasProbabilities):
         confidence = _confidence(learner, columns_of(gram, held), predicted)
-    return HeldOut(predicted, confidence, learner.traces(), learner.notes())
+    return HeldOut(predicted, confidence, learner.traces(), learner.notes(), _chosen(learner))
+
+
+def _chosen(learner: Any) -> dict[str, float]:
+    return learner.chosen() if isinstance(learner, ChoosesConstant) else {}
 
 
 def _confidence(learner: Any, evidence: Any, predicted: list[list[str]]) -> list[list[float]] | None:

@@ -40,6 +40,7 @@ def write_unit_file(folder: Path, outcomes: Mapping[str, HeldOut], details: Mapp
     content = dict(details) | {
         "traces": {digest: dict(held.traces) for digest, held in outcomes.items()},
         "notes": {digest: list(held.notes) for digest, held in outcomes.items() if held.notes},
+        "chosen": {digest: dict(held.chosen) for digest, held in outcomes.items() if held.chosen},
     }
     schema = SCHEMA.with_metadata({DETAILS: json.dumps(content).encode()})
     target = folder / f"{unit_name(list(outcomes))}.parquet"
@@ -106,7 +107,8 @@ class StoredOutcomes(Mapping[str, HeldOut]):
         confidence = [row["confidence"] for row in rows]
         known = None if None in confidence else confidence
         notes = details.get("notes", {}).get(digest, [])
-        return HeldOut([row["predicted"] for row in rows], known, details["traces"][digest], notes)
+        chosen = details.get("chosen", {}).get(digest, {})
+        return HeldOut([row["predicted"] for row in rows], known, details["traces"][digest], notes, chosen)
 
 
 class StoredRow(Sequence[HeldOut]):

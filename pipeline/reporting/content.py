@@ -24,6 +24,7 @@ class SettingRow:
     kernel: str
     scores: Mapping[str, Sequence[float]]
     p: float | None = None  # paired test against the best setting
+    chosen: str = ""  # constants that it left open, by fold
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.problem_task import stored
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.setting_names import describe_with_files, setting_names
-from gramline.pipeline.crossval.summary import sign_of
+from gramline.pipeline.crossval.summary import chosen_words, sign_of
 from gramline.pipeline.errors import RunError, StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import write_whole
@@ -56,6 +56,7 @@ def run_report(folder: RunFolder) -> Report:
             kernel=describe_with_files(setting["kernel"], files),
             scores=fold_values(setting["scores"]),
             p=setting["behind_best"]["p"],
+            chosen=chosen_words(setting),
         )
         for number, setting in enumerate(summary["settings"])
     ]

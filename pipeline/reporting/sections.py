@@ -88,6 +88,9 @@ def settings(report: Report) -> dict[str, Any]:
     if n_folds == 1:
         header, rows = header[:-2], [cells[:-2] for cells in rows]
         note = f"Scores on one {report.fold_word}; ★ has the best {columns[metric]}."
+    if any(row.chosen for row in report.settings):
+        header = [*header, "chosen"]
+        rows = [[*cells, report.settings[number].chosen] for number, cells in zip(order, rows, strict=True)]
     kernels = list(dict.fromkeys(row.kernel for row in report.settings if row.kernel))
     return {"header": header, "rows": rows, "note": note, "kernels": kernels}
 

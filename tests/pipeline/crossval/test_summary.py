@@ -9,7 +9,7 @@ from gramline.learners.metrics import evaluate
 from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.crossval.folds import Folds, FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.summary import by_score, majority_labels, n_duplicates, summarize
+from gramline.pipeline.crossval.summary import by_score, chosen_words, majority_labels, n_duplicates, summarize
 from gramline.pipeline.crossval.training import HeldOut
 from gramline.pipeline.crossval.validate import assembled
 
@@ -56,3 +56,8 @@ def test_structures_that_stand_in_more_than_one_fold() -> None:
     assert n_duplicates(data, FoldSpec(3, group="duplicates").make(data.labels, together.groups)) == 0
     gone = JobData("f", data.ids, data.tokens, data.labels, "x")
     assert n_duplicates(gone, across) is None
+
+
+def test_the_constants_that_folds_chose_are_counted() -> None:
+    assert chosen_words({"chosen": {"C": [3.0, 0.1, 3.0]}}) == "C 1 x 0.1, 2 x 3"
+    assert chosen_words({}) == ""
