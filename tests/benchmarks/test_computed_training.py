@@ -98,11 +98,12 @@ def test_training_on_computed_values_against_a_loop_of_tiles() -> None:
     """Time of the processor, the best of several runs on either side; on an idle machine the clock says the same.
 
     The labeling perceptron compares whole blocks of sentences, and 1.3 is what it is asked for. The hidden Markov
-    perceptron on a kernel of single positions is asked for what it does today, and a fourth more. Equal positions are
-    one row, and in a visit most rows have received most changes already: what is left to compute is a fifth to a third
-    of N^2, in tiles so thin that a line of bits is mostly overhead, each against another selection of columns that is
-    indexed for this tile alone. So values make up less than a third of its time. To index all columns of a visit once
-    and leave out the last of them takes as long (the lines are longer), and so do larger batches of changes.
+    perceptron on a kernel of single positions is asked for what it does today, 3.4 to 4, and a little more. Equal
+    positions are one row, and in a visit most rows have received most changes already: what is left to compute is a
+    fifth to a third of N^2, in tiles so thin that a line of bits is mostly overhead, each against another selection of
+    columns that is indexed for this tile alone. So values make up less than a third of its time. To index all columns
+    of a visit once and leave out the last of them takes as long (the lines are longer), and so do larger batches of
+    changes and more values computed for nothing.
     """
     corpus = spelled(1500)
     ratios = {}
