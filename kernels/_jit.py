@@ -76,3 +76,13 @@ def _prefetch(_typing: Any, line: Any, at: Any) -> Any:
 def _compiled_prefetch(line: Any, at: Any) -> Any:  # noqa: ARG001 - numba asks for the implementation by types
     compiled: Any = _prefetch
     return lambda line, at: compiled(line, at)
+
+
+LINE = 64  # bytes of a cache line
+
+
+@jit
+def ask_for(row: NDArray[Any]) -> None:
+    """Have the cache fetch a row that is written soon."""
+    for t in range(0, len(row), LINE // row.itemsize):
+        prefetch(row, t)

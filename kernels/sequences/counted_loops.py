@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels._jit import jit, jit_apart, prefetch
+from gramline.kernels._jit import ask_for, jit, jit_apart
 from gramline.kernels.marginals import multiply_marginals
 from gramline.kernels.observations.count_loops import (
     PADDING,
@@ -159,13 +159,6 @@ def sweep_down(
             continue_down(weights[i, :width], beneath, factor, row[:width])
         for bound in bounds:
             row[bound] = 0.0
-
-
-@jit
-def ask_for(line: Singles) -> None:
-    """Have the cache fetch a line that is written soon."""
-    for t in range(0, len(line), VECTOR):
-        prefetch(line, t)
 
 
 @jit

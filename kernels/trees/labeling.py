@@ -89,7 +89,10 @@ def tree_pair(rows: Packed, cols: Packed) -> TreePair:
     left = ordered(rows)
     right = left if cols is rows else ordered(cols)
     row_codes, col_codes = frozen(rows.observed[left.nodes], np.int32), frozen(cols.observed[right.nodes], np.int32)
-    return TreePair(left, right, row_codes, col_codes, list_equal_columns(row_codes, col_codes))
+    inner_nodes = np.flatnonzero(right.n_children)
+    inner = list_equal_columns(row_codes, col_codes[inner_nodes])
+    inner = inner._replace(columns=inner_nodes[inner.columns].astype(np.int32))
+    return TreePair(left, right, row_codes, col_codes, list_equal_columns(row_codes, col_codes), inner)
 
 
 def match_tables(pair: TreePair, precision: type[np.floating[Any]]) -> MatchTables:
@@ -98,7 +101,8 @@ def match_tables(pair: TreePair, precision: type[np.floating[Any]]) -> MatchTabl
     n, m = (int(side.n_children.max(initial=0)) for side in (pair.rows, pair.cols))
     kap, down, up = np.empty((3, longest, len(pair.cols.nodes)), precision)
     forward, backward = np.empty((2, n + 1, m + 1), precision)
-    return MatchTables(kap, down, up, np.empty((n, m), precision), forward, backward)
+    matched = np.empty((2, longest * np.count_nonzero(pair.cols.n_children)), np.int32)
+    return MatchTables(kap, down, up, np.empty((n, m), precision), forward, backward, matched)
 
 
 class Subtrees:

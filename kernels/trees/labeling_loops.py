@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramline.kernels._jit import jit
+from gramline.kernels._jit import ask_for, jit
 from gramline.kernels.marginalized import Strip
 from gramline.kernels.packing import Floats, Offsets
 from gramline.kernels.trees.level_order import ColumnChunk, ColumnTrees, LevelOrder, RowTree, column_chunk, row_tree
@@ -20,7 +20,7 @@ class Tables(NamedTuple):
     """What the two passes keep of one row tree and one chunk of `width` columns; column `width` is a sentinel."""
 
     kap: Floats  # shape (n_nodes, width + 1): kap, later kap (1+U')
-    down: Floats  # shape (n_nodes, width): 1+D', later (1+U')(1+D')
+    down: Floats  # shape (n_nodes, width): 1+D'
     forward: Floats  # shape (n_gaps, width + 1): SF between neighbouring children
     ones: Floats  # shape (width + 1,): SF and SB of no child
     room: Floats  # shape (width + 1,)
@@ -80,8 +80,8 @@ def around_siblings(forward: Floats, backward: Floats, ranks: Offsets, around: F
 
 
 @jit
-def write_row(row: int, chunk: ColumnChunk, strip: Strip, factors: Floats, products: Floats) -> int:
-    """out = scale * kx * factors for one row, columns in their own order; how many values are beyond +-limit.
+def write_row(row: int, chunk: ColumnChunk, strip: Strip, up: Floats, down: Floats, products: Floats) -> int:
+    """out = scale * kx * (1+U')(1+D') for one row, columns in their own order; how many values are beyond +-limit.
 
     `products` is room for a row.
     """
@@ -89,7 +89,7 @@ def write_row(row: int, chunk: ColumnChunk, strip: Strip, factors: Floats, produ
     scale, limit, places = strip.scale, strip.limit, chunk.places
     n_bad = 0
     for u in range(len(places)):
-        value = scale * seen[u] * factors[u]
+        value = scale * seen[u] * (down[u] * up[u])
         n_bad += not (abs(value) <= limit)
         products[u] = value
     for t in range(len(places)):
@@ -151,7 +151,7 @@ def continue_only_child(above: Floats, chunk: ColumnChunk, row: Floats) -> None:
 
 @jit
 def continue_children(node: int, tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) -> int:
-    """kap (1+U') and (1+U')(1+D') of the children of a node, written to the tile; how many values are beyond +-limit.
+    """kap (1+U') of the children of a node, and their rows of the tile; how many values are beyond +-limit.
 
     From right to left, so that SB(v + 1, .) is needed for one child at a time.
     """
@@ -160,6 +160,7 @@ def continue_children(node: int, tree: RowTree, chunk: ColumnChunk, strip: Strip
     row, right, n_bad = tables.room, tables.ones, 0
     for child in range(last, first - 1, -1):
         kap, down = tables.kap[child], tables.down[child]
+        ask_for(strip.out[tree.rows[child], chunk.low : chunk.high])
         if first == last:
             continue_only_child(tables.kap[node], chunk, row)
         else:
@@ -169,12 +170,10 @@ def continue_children(node: int, tree: RowTree, chunk: ColumnChunk, strip: Strip
             after = tables.backward[child % 2]
             extend_backward(kap, down, right, chunk.ranks, tables.running, after)
             right = after
+        n_bad += write_row(tree.rows[child], chunk, strip, row, down, tables.running)
         if tree.n_children[child] > 0:
             for u in range(len(down)):
                 kap[u] *= row[u]
-        for u in range(len(down)):
-            down[u] *= row[u]
-        n_bad += write_row(tree.rows[child], chunk, strip, down, row)
     return n_bad
 
 
@@ -184,7 +183,7 @@ def sum_upward(tree: RowTree, chunk: ColumnChunk, strip: Strip, tables: Tables) 
     n_bad = 0
     for node in range(len(tree.rows)):
         if tree.is_root[node]:
-            n_bad += write_row(tree.rows[node], chunk, strip, tables.down[node], tables.room)
+            n_bad += write_row(tree.rows[node], chunk, strip, tables.ones, tables.down[node], tables.room)
         n_bad += continue_children(node, tree, chunk, strip, tables)
     return n_bad
 

@@ -26,17 +26,19 @@ class TreePair(NamedTuple):
     row_codes: Ints  # shape (n_rows,)
     col_codes: Ints  # shape (n_cols,)
     equal: EqualColumns
+    inner: EqualColumns  # the same without columns that have no children
 
 
 class MatchTables(NamedTuple):
-    """What is known of equal pairs of one row tree; entries of other pairs hold anything."""
+    """What is known of equal pairs of one row tree."""
 
-    kap: Table  # shape (n_nodes, n_cols)
+    kap: Table  # shape (n_nodes, n_cols); entries of other pairs hold anything
     down: Table  # the same: 1+D'
     up: Table  # the same: 1+U'
     products: Table  # shape (most children of a row, of a column): kap (1+D') between the children of a pair
     forward: Table  # one more either way: SF of the first v and the first u children
     backward: Table  # the same: SB of the children from v and from u on
+    matched: Ints  # shape (2, most of them): rows and columns of equal pairs that have equal children
 
 
 @jit
@@ -91,33 +93,65 @@ def has_match(row_codes: Ints, col_codes: Ints) -> bool:
 
 
 @jit
-def match_downward(structure: int, pair: TreePair, tables: MatchTables) -> None:
-    """1+D' of all equal pairs of a row tree, children first; 1+U' of all of them is 1 so far."""
-    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
-    starts, codes, columns = pair.equal.starts, pair.equal.codes, pair.equal.columns
-    n_children, first_children = cols.n_children, cols.first_children
-    kap, down, up, products = tables.kap, tables.down, tables.up, tables.products
-    base = rows.starts[structure]
-    for p in range(rows.starts[structure + 1] - 1, base - 1, -1):
-        n, first = rows.n_children[p], rows.first_children[p]
-        downs, ups = down[p - base], up[p - base]
-        for place in range(starts[codes[p]], starts[codes[p] + 1]):
-            q = columns[place]
-            downs[q] = ups[q] = 1.0
-            m, other = n_children[q], first_children[q]
-            if not has_match(row_codes[first : first + n], col_codes[other : other + m]):
-                continue
-            for v in range(n):
-                node = first + v - base
-                for u in range(m):
-                    is_equal = col_codes[other + u] == row_codes[first + v]
-                    products[v, u] = kap[node, other + u] * down[node, other + u] if is_equal else 0.0
-            match_forward(products, n, m, tables.forward)
-            downs[q] = tables.forward[n, m]
+def multiply_children(p: int, q: int, base: int, pair: TreePair, tables: MatchTables) -> None:
+    """products[v, u] = kap (1+D') between the v-th child of p and the u-th of q."""
+    first, other = pair.rows.first_children[p], pair.cols.first_children[q]
+    for v in range(pair.rows.n_children[p]):
+        kap, down, row = tables.kap[first + v - base], tables.down[first + v - base], tables.products[v]
+        for u in range(pair.cols.n_children[q]):
+            is_equal = pair.col_codes[other + u] == pair.row_codes[first + v]
+            row[u] = kap[other + u] * down[other + u] if is_equal else 0.0
 
 
 @jit
-def match_upward(
+def match_downward(structure: int, pair: TreePair, tables: MatchTables) -> int:
+    """1+D' of all pairs of a row tree, children first, and the list of those that have equal children: how many."""
+    rows, row_codes, col_codes = pair.rows, pair.row_codes, pair.col_codes
+    codes, starts, columns = pair.inner.codes, pair.inner.starts, pair.inner.columns
+    n_children, first_children = pair.cols.n_children, pair.cols.first_children
+    base, end, n_matched = rows.starts[structure], rows.starts[structure + 1], 0
+    tables.down[: end - base] = 1.0
+    for p in range(end - 1, base - 1, -1):
+        n, first = rows.n_children[p], rows.first_children[p]
+        if n == 0:
+            continue
+        for place in range(starts[codes[p]], starts[codes[p] + 1]):
+            q = columns[place]
+            m, other = n_children[q], first_children[q]
+            if has_match(row_codes[first : first + n], col_codes[other : other + m]):
+                multiply_children(p, q, base, pair, tables)
+                match_forward(tables.products, n, m, tables.forward)
+                tables.down[p - base, q] = tables.forward[n, m]
+                tables.matched[0, n_matched], tables.matched[1, n_matched] = p, q
+                n_matched += 1
+    return n_matched
+
+
+@jit
+def match_upward(structure: int, pair: TreePair, n_matched: int, tables: MatchTables) -> None:
+    """1+U' of all pairs of a row tree, parents first: only children of equal pairs are joined to anything above."""
+    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
+    forward, backward, up = tables.forward, tables.backward, tables.up
+    base = rows.starts[structure]
+    up[: rows.starts[structure + 1] - base] = 1.0
+    for k in range(n_matched - 1, -1, -1):
+        p, q = tables.matched[0, k], tables.matched[1, k]
+        n, first, m, other = rows.n_children[p], rows.first_children[p], cols.n_children[q], cols.first_children[q]
+        above = tables.kap[p - base, q] * up[p - base, q]
+        if n == 1 and m == 1:
+            up[first - base, other] = 1.0 + above
+            continue
+        multiply_children(p, q, base, pair, tables)
+        match_forward(tables.products, n, m, forward)
+        match_backward(tables.products, n, m, backward)
+        for v in range(n):
+            for u in range(m):
+                if col_codes[other + u] == row_codes[first + v]:
+                    up[first + v - base, other + u] = 1.0 + above * (forward[v, u] * backward[v + 1, u + 1])
+
+
+@jit
+def write_matches(
     structure: int,
     pair: TreePair,
     scale: np.floating[Any],
@@ -125,40 +159,17 @@ def match_upward(
     tables: MatchTables,
     out: NDArray[Any],
 ) -> int:
-    """1+U' of all equal pairs of a row tree, parents first, and G; how many values are beyond +-limit."""
-    rows, cols, row_codes, col_codes = pair.rows, pair.cols, pair.row_codes, pair.col_codes
-    starts, codes, columns = pair.equal.starts, pair.equal.codes, pair.equal.columns
-    n_children, first_children, nodes = cols.n_children, cols.first_children, cols.nodes
-    kap, down, up, products = tables.kap, tables.down, tables.up, tables.products
-    forward, backward = tables.forward, tables.backward
-    base, n_bad = rows.starts[structure], 0
-    for p in range(base, rows.starts[structure + 1]):
-        n, first = rows.n_children[p], rows.first_children[p]
-        downs, ups, target = down[p - base], up[p - base], out[rows.nodes[p]]
+    """G of all equal pairs of a row tree and 0 elsewhere; how many values are beyond +-limit."""
+    codes, starts, columns = pair.equal.codes, pair.equal.starts, pair.equal.columns
+    nodes, base, n_bad = pair.cols.nodes, pair.rows.starts[structure], 0
+    for p in range(base, pair.rows.starts[structure + 1]):
+        downs, ups, target = tables.down[p - base], tables.up[p - base], out[pair.rows.nodes[p]]
+        target[:] = 0.0
         for place in range(starts[codes[p]], starts[codes[p] + 1]):
             q = columns[place]
             value = scale * (downs[q] * ups[q])
             n_bad += not (abs(value) <= limit)
             target[nodes[q]] = value
-            m, other = n_children[q], first_children[q]
-            if not has_match(row_codes[first : first + n], col_codes[other : other + m]):
-                continue
-            above = kap[p - base, q] * ups[q]
-            if n == 1 and m == 1:
-                up[first - base, other] = 1.0 + above
-                continue
-            for v in range(n):
-                node = first + v - base
-                for u in range(m):
-                    is_equal = col_codes[other + u] == row_codes[first + v]
-                    products[v, u] = kap[node, other + u] * down[node, other + u] if is_equal else 0.0
-            match_forward(products, n, m, forward)
-            match_backward(products, n, m, backward)
-            for v in range(n):
-                for u in range(m):
-                    if col_codes[other + u] == row_codes[first + v]:
-                        around = forward[v, u] * backward[v + 1, u + 1]
-                        up[first + v - base, other + u] = 1.0 + above * around
     return n_bad
 
 
@@ -178,10 +189,10 @@ def fill_matches(
     starts = pair.rows.starts
     tables.kap[:] = marginals.factor
     for structure in range(len(starts) - 1):
-        out[starts[structure] : starts[structure + 1]] = 0.0
         if marginals.left.shape[1] > 0:
             fill_kap(structure, pair, marginals, tables.kap)
-        match_downward(structure, pair, tables)
-        if match_upward(structure, pair, scale, limit, tables, out) > 0:
+        n_matched = match_downward(structure, pair, tables)
+        match_upward(structure, pair, n_matched, tables)
+        if write_matches(structure, pair, scale, limit, tables, out) > 0:
             return structure
     return -1

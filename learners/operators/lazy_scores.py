@@ -63,7 +63,8 @@ class LazyScores:
     def enter(self, rows: Rows, problems: Sequence[int] | None = None, coming: Sequence[Rows] = ()) -> Visit:
         """Bring some rows of the Gram up to date, for all problems or for those that still train.
 
-        `coming` are the rows of the next visits, in order, where the learner knows them.
+        A problem that is left out does not receive what was changed before, and never will: leave out only those that
+        have ended. `coming` are the rows of the next visits, in order, where the learner knows them.
         """
         here, local, own = self._brought(rows, problems, coming)
         return Visit(here, local, self._source.square(here), list(own), list(own.values()))

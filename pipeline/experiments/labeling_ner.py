@@ -44,6 +44,7 @@ PRIOR_FOLDS = 3  # the CRF never labels a sentence that it was trained on
 PRIOR_SMOOTHING = 0.01  # share of the even distribution, so that no label is ruled out
 METRIC = "hamming_loss"
 STEPS = (1.0, 3.0, 10.0, 30.0)  # C times the usual k(x, x)
+KERNEL_STEPS = (10.0, 30.0, 100.0)  # C of a kernel whose k(x, x) is 1
 CRF = "CRF (python-crfsuite)"
 BEST = "best of all above by inner folds"
 
@@ -171,8 +172,10 @@ def _further_tables(spanish: Spanish) -> list[ResultTable]:
             "so many neighbours on either side; scale: of the kernel beside transitions, which count 1",
             "window 3 unless said otherwise; the Gaussian process is of low rank and takes no part in the choice of "
             "the best, for want of time; CRF++ is not on the package index, so python-crfsuite stands for CRFs",
-            "features: a linear kernel on explicit features; C of the structured SVM, and the penalty 1 / (2 C) of the "
-            f"kernel CRF, for C of {', '.join(f'{step:g}' for step in STEPS)} over the usual k(x, x)",
+            "features: a linear kernel on explicit features; C of the structured SVM is "
+            f"{', '.join(f'{step:g}' for step in STEPS)} over the usual k(x, x), the penalty of the kernel CRF "
+            "there one of the c2 of python-crfsuite, and on Polynomial(2) 1 / (2 C) for C of "
+            f"{', '.join(f'{step:g}' for step in KERNEL_STEPS)}",
             *((f"{CHOSEN_NOTE} as the other settings are",) if has_crf() else missing_crf()),
         ),
     )
@@ -190,6 +193,7 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
     )
     chains = HiddenMarkovPerceptron(ROUNDS, average=True, dual=True, unlabeled="drop", scale=1.0)
     field, steps = KernelCRF(decoding="marginals"), STEPS[1:3] if quick else STEPS
+    constants = CONSTANTS[2:4] if quick else CONSTANTS
     process = GaussianProcessLabeler(
         bound="expected",
         offsets="GPSL2",
@@ -200,16 +204,11 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         scale=1.0,
     )
 
-    def on_features(learner: Learner, parameters: Callable[[float], dict[str, float]]) -> Method:
-        """A learner on the features of windows 3 and 5, with C of the steps over the usual k(x, x)."""
+    def on_features(learner: Learner, parameters: Callable[[float], list[dict[str, float]]]) -> Method:
+        """A learner on the features of windows 3 and 5, with what is tried for their usual k(x, x)."""
         return Method.union(
             [
-                trial.on_corpus(
-                    corpus,
-                    learner,
-                    [parameters(float(f"{step / spanish.usual_size(window):.2g}")) for step in steps],
-                    f"window {2 * window + 1}",
-                )
+                trial.on_corpus(corpus, learner, parameters(spanish.usual_size(window)), f"window {2 * window + 1}")
                 for window, corpus in spanish.windows.items()
                 if window
             ]
@@ -229,12 +228,16 @@ def _kernel_methods(spanish: Spanish, trial: Trial) -> dict[str, Callable[[], Me
         "dual HM perceptron, Polynomial(2)": lambda: trial.on_grams(
             {f"scale {scale:g}": spanish.position_gram(scale) for scale in scales}, chains
         ),
-        "structured SVM, features": lambda: on_features(StructuredSVM(dual=False), lambda C: {"C": C}),
-        "kernel CRF, features": lambda: on_features(field.fresh().set_params(dual=False), _penalty),
+        "structured SVM, features": lambda: on_features(
+            StructuredSVM(dual=False), lambda size: [{"C": float(f"{step / size:.2g}")} for step in steps]
+        ),
+        "kernel CRF, features": lambda: on_features(
+            field.fresh().set_params(dual=False), lambda _: [{"penalty": penalty} for penalty in constants]
+        ),
         "kernel CRF, Polynomial(2)": lambda: trial.on_gram(
             spanish.position_gram(1.0),
             field.fresh().set_params(tolerance=1e-3),
-            [_penalty(step) for step in steps[-2:]],
+            [_penalty(step) for step in (KERNEL_STEPS[:1] if quick else KERNEL_STEPS)],
         ),
         "Gaussian process, Polynomial(2)": lambda: trial.on_gram(
             spanish.position_gram(1.0), process, [{"scale": 10.0}], nested=False
