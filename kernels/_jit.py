@@ -78,11 +78,11 @@ def _compiled_prefetch(line: Any, at: Any) -> Any:  # noqa: ARG001 - numba asks 
     return lambda line, at: compiled(line, at)
 
 
-LINE = 64  # bytes of a cache line
+STEP = 8  # numbers, at most a cache line of them in either precision; a constant, so that the loop is unrolled
 
 
 @jit
 def ask_for(row: NDArray[Any]) -> None:
     """Have the cache fetch a row that is written soon."""
-    for t in range(0, len(row), LINE // row.itemsize):
+    for t in range(0, len(row), STEP):
         prefetch(row, t)
