@@ -16,6 +16,7 @@ from threading import Event, Thread
 
 import psutil
 import pytest
+from free_port import free_port
 
 SSHD = shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
 PRIVILEGE_SEPARATION = Path("/run/sshd")  # sshd wants this folder when root starts it
@@ -46,9 +47,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
     if os.geteuid() == 0:
         PRIVILEGE_SEPARATION.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     host_key = " ".join((folder / "host_key.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}\n")
     settings = {

@@ -6,7 +6,6 @@ import html
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_port import free_port
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "docs" / "transcripts.py"
@@ -61,12 +61,6 @@ def test_no_output_is_empty_and_none_is_wider_than_a_terminal(page: str) -> None
     assert outputs
     assert all(output.strip() for output in outputs)
     assert [line for output in outputs for line in output.splitlines() if len(line) > transcripts.WIDTH] == []
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.timeout(300)

@@ -21,6 +21,7 @@ from typing import Any
 import dask
 import pytest
 from distributed import Client
+from free_port import free_port
 from scripted_tasks import Script, TitledScript, act, calls
 
 from gramline.pipeline.errors import ClusterError, InputError
@@ -35,9 +36,7 @@ from gramline.pipeline.executors.worker_loss import ENDED
 @contextmanager
 def scheduler_process(folder: Path, options: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
     """A scheduler in a process of its own: its address and its process."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(
         [*command, *options, "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--no-show"],
