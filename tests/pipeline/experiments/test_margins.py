@@ -14,6 +14,8 @@ from gramline.pipeline.experiments.base import Run
 from gramline.pipeline.experiments.catalogue import find_experiment
 from gramline.pipeline.experiments.gpsl import CRFS
 from gramline.pipeline.experiments.gpsl_sets import SETS
+from gramline.pipeline.experiments.margin_families import typical
+from gramline.pipeline.experiments.margin_times import Training
 
 
 def test_every_method_stands_beside_its_printed_number(gpsl_data: Path) -> None:
@@ -47,7 +49,7 @@ def test_the_cosine_is_the_linear_kernel_with_a_unit_diagonal(gpsl_data: Path) -
         expected = np.divide(plain.matrix, scale, out=np.zeros_like(scale), where=scale > 0)
         np.testing.assert_allclose(cosine.matrix, expected, rtol=1e-12)
     assert set(square.diagonal().round(12)) | set(across.col_diagonal) <= {0.0, 1.0}
-    assert margins.typical(square) == pytest.approx(1.0)
+    assert typical(square) == pytest.approx(1.0)
 
 
 def test_the_step_with_the_fewest_wrong_labels_is_chosen_and_the_first_of_equals(gpsl_data: Path) -> None:
@@ -68,19 +70,18 @@ def test_the_penalty_is_the_constant_of_the_same_loss() -> None:
 def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(
     gpsl_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measure(task: margins.FoldTask) -> margins.Measured:
+    def measure(task: margins.FoldTask) -> margins.Outcomes:
         if len(measured) == stops_after:
             raise KeyboardInterrupt
         measured.append(int(task.fold.test[0]))
         loss = float(len(measured))
-        return margins.Measured(
-            {(margins.BEST, ""): [margins.Outcome(loss, "1", 0.25)]},
-            {("kernel CRF", "linear"): [Training(loss, None, 3)]},
-        )
+        return {(margins.BEST, ""): margins.Outcome(loss, "labeling SVM (linear)", 0.25)}
 
-    Training = margins.Training
     measured: list[int] = []
     monkeypatch.setattr(margins, "_measure_fold", measure)
+    monkeypatch.setattr(
+        margins, "timed", lambda _data, chosen: {("kernel CRF", "linear"): [Training(len(chosen), None, 3)]}
+    )
     monkeypatch.setattr(margins, "side_by_side", lambda function, tasks, **_: map(function, tasks))
     run = Run(gpsl_data, scratch=tmp_path)
     lines: list[str] = []
@@ -92,6 +93,6 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(
     losses, trainings = margins.margins(replace(run, say=lines.append))
     n_folds = len(measured)
     assert lines[0].endswith(f"2 of {n_folds} folds are known from an earlier start")
-    assert trainings.rows[0][3] == pytest.approx((n_folds + 1) / 2)
+    assert trainings.rows[0][3:] == (n_folds, None, 3)
     assert losses.rows[0][3] == pytest.approx(100 * (n_folds + 1) / 2)
     assert not (tmp_path / margins.KEPT).exists()
