@@ -60,7 +60,8 @@ class ExperimentRecord:
         """What a page of the project says of the machine."""
         if self.was_alone:
             return self.machine_line
-        return f"Times are left out, because the machine had other work to do; {self._machine_text}."
+        left_out = "Times are left out, because the machine had other work to do; "
+        return f"{'' if tuple(self.published.values()) == self.tables else left_out}{self._machine_text}."
 
     @property
     def published(self) -> dict[int, ResultTable]:

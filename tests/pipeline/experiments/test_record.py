@@ -61,6 +61,7 @@ def test_times_are_shown_only_of_runs_that_were_alone() -> None:
     assert "left out" in old.published_line
     busy = replace(old, machine={"load": "0.9 before and 1.0 at the end"})
     assert busy.published == old.published
+    assert replace(busy, tables=(TABLE,)).published_line == "load 0.9 before and 1.0 at the end."
     new = replace(old, machine={"load": "0.1 before and 1.0 at the end"})
     assert new.published == {1: clock, 2: mixed}
     assert new.published_line == new.machine_line == "Took 1 s; load 0.1 before and 1.0 at the end."
