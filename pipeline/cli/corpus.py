@@ -71,7 +71,7 @@ Example:
 )
 @click.option("--window", type=click.IntRange(0), help="With --features: neighbours whose features count too.")
 @click.option("--minimum-count", type=click.IntRange(1), help="conll: keep template features that occur so often.")
-@click.option("--word-column", type=int, help="conll: from 0; columns before the word are left out [default: the first].")
+@click.option("--word-column", type=int, help="conll: from 0; columns before it are left out [default: the first].")
 @click.option("--label-column", type=int, help="conll: from 0, negative from the end [default: the last].")
 @click.option("--no-labels", is_flag=True, default=None, help="conll, conllu: the file has none.")
 @click.option("--missing-label", metavar="LABEL", help="conll, fasta: this label means there is none.")

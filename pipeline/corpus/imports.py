@@ -165,7 +165,9 @@ KINDS: dict[str, Kind] = {  # of options that every reader takes as they are; th
 FORMATS: dict[CorpusFormat, Importer] = {
     "conll": Importer(
         _conll,
-        frozenset((*_FEATURES, "template", "minimum_count", "word_column", "label_column", "no_labels", "missing_label"))
+        frozenset(
+            (*_FEATURES, "template", "minimum_count", "word_column", "label_column", "no_labels", "missing_label")
+        )
         | {"skip_document_marks", "skip_comments"},
     ),
     "jsonl": Importer(_jsonl, frozenset(_FEATURES)),

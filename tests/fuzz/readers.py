@@ -32,7 +32,8 @@ POSITION = re.compile(r":\d+\b|line \d+|structure \d+|fold \d+|entry \d+|node \d
 WHOLE = re.compile(
     r"has no (tokens|sentences|trees|sequences)|have no features to choose|"
     r"is empty|damaged gzip|expands to more|holds no fold|gives no features|"
-    r"has one column|there is no column|columns besides the label|both the word and the label|Parquet|is missing; name it|cannot be read: |"
+    r"has one column|there is no column|columns besides the label|both the word and the label|"
+    r"Parquet|is missing; name it|cannot be read: |"
     r"is not valid Unicode|cannot read .*:|is a corpus already|a job needs|no corpus file"
 )
 
