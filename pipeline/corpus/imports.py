@@ -158,14 +158,16 @@ KINDS: dict[str, Kind] = {  # of options that every reader takes as they are; th
     **dict.fromkeys(("no_labels", "skip_document_marks", "skip_comments"), Flag()),
     **dict.fromkeys(("strip_functions", "strip_empty", "label_lines"), Flag()),
     "label": Words(may_be_empty=False),
-    "label_column": Number(whole=True),
+    **dict.fromkeys(("word_column", "label_column"), Number(whole=True)),
     "lower_case": Choice(get_args(LowerCase)),
     "unusual_letters": Choice(get_args(UnusualLetters)),
 }
 FORMATS: dict[CorpusFormat, Importer] = {
     "conll": Importer(
         _conll,
-        frozenset((*_FEATURES, "template", "minimum_count", "label_column", "no_labels", "missing_label"))
+        frozenset(
+            (*_FEATURES, "template", "minimum_count", "word_column", "label_column", "no_labels", "missing_label")
+        )
         | {"skip_document_marks", "skip_comments"},
     ),
     "jsonl": Importer(_jsonl, frozenset(_FEATURES)),

@@ -65,13 +65,13 @@ def label_notes(counts: dict[str, int], path: str | Path, *, has_missing_label: 
         yield Note("unknown mark", problem, option, str(path))
 
 
-def column_notes(columns: Sequence[Sequence[str]], taken: int, path: str | Path) -> Iterator[Note]:
+def column_notes(columns: Sequence[Sequence[str]], taken: int, word: int, path: str | Path) -> Iterator[Note]:
     """A note where the column of labels looks like parts of speech, or another one more like labels."""
     chosen = taken % len(columns)
     distinct = set(columns[chosen])
     if not _is_entities(distinct):
-        for number, column in enumerate(columns[1:], start=1):
-            if number != chosen and _is_entities(set(column)):
+        for number, column in enumerate(columns):
+            if number not in (chosen, word) and _is_entities(set(column)):
                 advice = f"give --label-column {number} if it is the label"
                 problem = f"column {number} holds labels like {_examples(column)}, but column {chosen} was taken"
                 yield Note("label column", problem, advice, str(path))
@@ -82,12 +82,15 @@ def column_notes(columns: Sequence[Sequence[str]], taken: int, path: str | Path)
         yield Note("parts of speech", problem, "give --label-column if another one is meant", str(path))
 
 
-def numbering_note(words: Sequence[str], starts: Sequence[int], path: str | Path) -> Iterator[Note]:
+def numbering_note(
+    columns: Sequence[Sequence[str]], word: int, starts: Sequence[int], path: str | Path
+) -> Iterator[Note]:
     """A note where the words are 1, 2, 3, ... in every sentence: a number stands where the word is expected."""
+    words = columns[word]
     counted = [str(place) for first, last in pairwise(starts) for place in range(1, last - first + 1)]
     if len(words) >= FEWEST_NUMBERED and list(words) == counted:
-        problem = "column 0, which is read as the word, counts the tokens of a sentence"
-        advice = "cut it off, so that the word comes first (cut -f 2- FILE; with -d ' ' for spaces)"
+        problem = f"column {word}, which is read as the word, counts the tokens of a sentence"
+        advice = f"give --word-column {word + 1} if the word comes next"
         yield Note("numbered tokens", problem, advice, str(path))
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LISTS = "lists"  # the format of what was never a file
 BY_TEMPLATE = "template"  # the features of a template, in place of the name of a set of features
+BEFORE_WORD = "columns_before_word"  # the option that says how many, the label not counted, are left out
 LIKE = "like_training"  # the option that says so of the features of a template
 OBSERVED = ("observation", "strip_functions", "strip_empty", "lower_case", "unusual_letters")  # options that count
 OF_FEATURES = ("template", "minimum count", "columns")  # compared where both sets of features have them
@@ -49,7 +50,7 @@ class Recipe:
         "template" for those of a template.
     template : its text.
     minimum_count : how often a feature of the template occurs at least, in the training corpus.
-    columns : columns of a token, the word first, without the label.
+    columns : columns of a token, the word first, without the label and without those before the word.
     options : the other options of the reader, as pairs sorted by name.
 
     >>> recipe = Recipe("lists", features="spelling", window=1)

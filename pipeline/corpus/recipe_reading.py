@@ -19,7 +19,7 @@ from gramline.pipeline.corpus.readers.columns import ColumnTable, read_columns
 from gramline.pipeline.corpus.readers.fasta import LetterRules, has_label_lines
 from gramline.pipeline.corpus.readers.features import observe
 from gramline.pipeline.corpus.readers.templates import FeatureTemplate
-from gramline.pipeline.corpus.recipe import BY_TEMPLATE, LISTS, Recipe
+from gramline.pipeline.corpus.recipe import BEFORE_WORD, BY_TEMPLATE, LISTS, Recipe
 from gramline.pipeline.corpus.tokens import listed
 from gramline.pipeline.corpus.validation import AT_LEAST_ONE, EMPTY
 from gramline.pipeline.errors import CorpusError
@@ -51,7 +51,7 @@ def read_again(
         options |= {"features": recipe.features, "window": recipe.window}
     if chosen == "conll":
         options = {name: value for name, value in options.items() if name not in ("label_column", "no_labels")}
-        options |= _label_column(recipe, path)
+        options |= _word_and_label(recipe, path)
     elif chosen == "conllu":
         options["kind"] = recipe.kind
     elif chosen == "fasta" and options.get("label_lines"):
@@ -65,15 +65,18 @@ def read_again(
     return read
 
 
-def _label_column(recipe: Recipe, path: str | Path) -> dict[str, Any]:
-    """Where the label is; a file that has only the columns of the tokens has none."""
+def _word_and_label(recipe: Recipe, path: str | Path) -> dict[str, Any]:
+    """Where the word and the label are; a file that has only the columns of the tokens has no label."""
     marks = {name: bool(recipe.option(name)) for name in ("skip_document_marks", "skip_comments")}
     width = len(read_columns(path, **marks).columns)
-    if width == recipe.columns:
-        return {"no_labels": True}
-    if width == recipe.columns + 1:
-        return {"label_column": recipe.option("label_column", -1)}
-    problem = f"{path} has {_columns(width)}, where a token has {_columns(recipe.columns)}, or one more with the label"
+    before = recipe.option(BEFORE_WORD, 0)
+    expected = before + recipe.columns
+    if width == expected:
+        return {"no_labels": True, "word_column": before}
+    if width == expected + 1:
+        label = recipe.option("label_column", -1)
+        return {"label_column": label, "word_column": before + (label % width <= before)}
+    problem = f"{path} has {_columns(width)}, where a token has {_columns(expected)}, or one more with the label"
     raise CorpusError(problem, advice=f"give the columns of the training corpus ({recipe.describe()})")
 
 

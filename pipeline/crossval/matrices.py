@@ -17,7 +17,7 @@ from gramline.pipeline.crossval.training import hide
 from gramline.pipeline.errors import RunError
 from gramline.pipeline.events import BuildStarted, Event, Message, TileDone, TileReport
 from gramline.pipeline.gram.build import StoreChoices, remove_on_overflow
-from gramline.pipeline.gram.cache import building
+from gramline.pipeline.gram.cache import builders, building
 from gramline.pipeline.gram.learned_prior import with_learned_prior
 from gramline.pipeline.gram.missing import compute_missing, plan_store
 from gramline.pipeline.gram.spec import counts_labels, has_learned_prior
@@ -125,7 +125,8 @@ def _complete(running: Running, gram: StoredGram, lock: Path | None, pass_on: Ca
     if not before.is_complete:
         with ExitStack() as stack:
             if lock is not None and not stack.enter_context(building(lock, wait=False)):
-                running.tell(Message(f"{gram.path} is being built by another job; waiting for it"))
+                who = builders(lock)
+                running.tell(Message(f"{gram.path} is being built by {who or 'another job'}; waiting for it"))
                 stack.enter_context(building(lock))
             if lock is not None and not before.n_present:
                 stack.enter_context(remove_on_overflow(gram.path))

@@ -29,12 +29,11 @@ from gramline.pipeline.crossval.validate import METRICS, CrossValidation
 from gramline.pipeline.errors import InputError, StoreError
 from gramline.pipeline.events import TileReport
 from gramline.pipeline.files import write_then_rename
-from gramline.pipeline.locks import FileLock
+from gramline.pipeline.locks import DEAD_SECONDS, FileLock, describe_holders
 
 COST = "cost.json"
 STATES = "states"
 FORMAT = 1  # of run.json, results.json and the files beside them
-LETTING_GO = 2.0  # seconds that the lock of a job may outlive it after `kill -9`, on a busy machine
 
 
 class RunFolder:
@@ -72,15 +71,20 @@ class RunFolder:
         return self.path / "corpus.parquet"
 
     @contextmanager
-    def begun(self, data: JobData, description: Mapping[str, Any]) -> Iterator[None]:
-        """Nobody else writes here meanwhile."""
+    def begun(self, data: JobData, description: Mapping[str, Any]) -> Iterator[str]:
+        """Nobody else writes here meanwhile; yields who had it and died with its host, or nothing."""
         if self.path.is_file() or (self.path.is_dir() and any(self.path.iterdir()) and not self._is_run()):
             raise InputError(f"{self.path} is something else than a run; choose another folder")
         (self.path / "units").mkdir(parents=True, exist_ok=True)
         (self.path / "tiles").mkdir(exist_ok=True)
-        lock = FileLock.acquire(self.path / "lock", wait=False, patience=LETTING_GO)
+        lock = FileLock.acquire(self.path / "lock", wait=False)
         if lock is None:
-            raise InputError(f"{self.path} belongs to a job that is running; wait for it, or stop it")
+            who = describe_holders(self.path / "lock")
+            raise InputError(
+                f"{self.path} belongs to a job that is running{f' ({who})' if who else ''}",
+                advice="wait for it, or stop it; a host that is not heard of for "
+                f"{DEAD_SECONDS / 60:.0f} minutes loses it to the next command",
+            )
         with lock:
             self._sweep()
             self.write_json("run.json", {"gramline": "run", "format": FORMAT, **description})
@@ -96,7 +100,7 @@ class RunFolder:
                     }
                 ),
             )
-            yield
+            yield lock.taken_from
 
     @contextmanager
     def spending(self) -> Iterator[None]:

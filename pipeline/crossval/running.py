@@ -95,7 +95,13 @@ class Running:
     def begun(self, problems: Sequence[Problem], **about: Any) -> Iterator[list[Problem]]:
         """What is left of `problems`; the run folder belongs to this job meanwhile. `about`: more for run.json."""
         description = {**self.job.to_dict(), **about, "source": self.data.source, **self.settings.description}
-        with self.folder.begun(self.data, description), self.folder.spending(), self._until_the_end:
+        with (
+            self.folder.begun(self.data, description) as dead,
+            self.folder.spending(),
+            self._until_the_end,
+        ):
+            if dead:
+                self.progress(Message(f"{self.folder.path} is taken over from {dead}, which has not been heard of"))
             done = self.folder.finished()
             todo = [problem for problem in problems if problem.digest not in done]
             self.progress(JobStarted(len(problems), len(problems) - len(todo)))

@@ -35,7 +35,7 @@ from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.strays import STRAY_SECONDS
 from gramline.pipeline.gram.verify import VerifyReport, verify_gram
-from gramline.pipeline.locks import FileLock
+from gramline.pipeline.locks import FileLock, describe_holders
 
 MADE, USED, LOCK, BUILDING = "made.json", "used", "lock", "building"
 
@@ -303,3 +303,8 @@ def building(folder: Path, wait: bool = True) -> Iterator[bool]:
     lock = FileLock.acquire(folder / BUILDING, wait=wait)
     with lock or nullcontext():
         yield lock is not None
+
+
+def builders(folder: Path) -> str:
+    """Who builds a store, for people; empty if nobody knows."""
+    return describe_holders(folder / BUILDING)

@@ -20,6 +20,7 @@ from gramline.pipeline.corpus.packed import packed_fingerprint
 from gramline.pipeline.errors import StoreError
 
 FORMAT = 1  # the version of the store's layout on disk; another one is refused
+FEW = 8  # entries of a list that a sentence repeats
 DEFAULT_KERNELS = {  # by kind of corpus
     "sequences": "sequence-labeling",
     "trees": "tree-labeling",
@@ -103,9 +104,18 @@ def _changes(path: str, mine: Any, theirs: Any) -> Iterator[str]:
         for key in sorted({*mine, *theirs}):
             yield from _changes(f"{path}.{key}", mine.get(key), theirs.get(key))
     elif mine != theirs:
-        yield f"{path}: {_short(mine)} instead of {_short(theirs)}"
+        this, other = _in_words(mine), _in_words(theirs)
+        yield f"{path}: {this} instead of {other}" if this != other else f"{path}: other values in {this}"
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _in_words(value: Any) -> str:
+    """A parameter in a sentence: a record by its name, whose own parameters count only beside one of the same name."""
+    if isinstance(value, Mapping) and "name" in value:
+        return str(value["name"])
+    if value is None:
+        return "none"
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return f"a matrix of {len(value)} rows"
+    if isinstance(value, list) and len(value) > FEW:
+        return f"a list of {len(value)} entries"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

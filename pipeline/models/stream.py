@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from gramline.kernels.errors import LocatedError
-from gramline.pipeline.corpus.recipe import Recipe
+from gramline.pipeline.corpus.recipe import BEFORE_WORD, Recipe
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.predictions import PREDICTED, Predictions, by_label
@@ -83,18 +83,18 @@ class LabeledStream:
 
     def _row(self, fields: list[str], recipe: Recipe | None, number: int) -> Any:
         """The columns of a token without its label, which may be there or not; a bare word where one is enough."""
-        wanted = 1 if recipe is None else recipe.columns
-        if len(fields) == wanted + 1:
+        wanted, before = (1, 0) if recipe is None else (recipe.columns, recipe.option(BEFORE_WORD, 0))
+        if len(fields) == before + wanted + 1:
             label = -1 if recipe is None else recipe.option("label_column", -1)
             fields = [field for place, field in enumerate(fields) if place != label % len(fields)]
-        if len(fields) != wanted:
+        if len(fields) != before + wanted:
             raise InputError(
-                f"{len(fields)} columns, where a token has {wanted}, or one more with the label",
+                f"{len(fields)} columns, where a token has {before + wanted}, or one more with the label",
                 advice="give the columns of the training corpus",
                 path=self._source,
                 line=number,
             )
-        return fields[0] if wanted == 1 else tuple(fields)
+        return fields[before] if wanted == 1 else tuple(fields[before:])
 
     def _labeled(self, tokens: list[Any], number: int) -> Predictions:
         tables = None

@@ -32,7 +32,8 @@ POSITION = re.compile(r":\d+\b|line \d+|structure \d+|fold \d+|entry \d+|node \d
 WHOLE = re.compile(
     r"has no (tokens|sentences|trees|sequences)|have no features to choose|"
     r"is empty|damaged gzip|expands to more|holds no fold|gives no features|"
-    r"has one column|there is no column|columns besides the label|Parquet|is missing; name it|cannot be read: |"
+    r"has one column|there is no column|columns besides the label|both the word and the label|"
+    r"Parquet|is missing; name it|cannot be read: |"
     r"is not valid Unicode|cannot read .*:|is a corpus already|a job needs|no corpus file"
 )
 
@@ -49,7 +50,8 @@ class Reader:
 
 def _conll(path: Path, draw: random.Random) -> object:
     features = draw.choice(("token", "words", "spelling"))
-    return read_conll(path, features=features, label_column=draw.choice((-1, 1, None)), skip_document_marks=True)
+    word, label = draw.choice(((None, -1), (None, 1), (None, None), (1, -1), (-1, 0)))
+    return read_conll(path, features=features, word_column=word, label_column=label, skip_document_marks=True)
 
 
 def _conllu(path: Path, draw: random.Random) -> object:

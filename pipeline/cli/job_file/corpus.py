@@ -20,6 +20,10 @@ from gramline.pipeline.models.recommended import FEATURES, WINDOW
 # What notes on a file in columns advise, so that the advice holds wherever such a file is read.
 reading_options = together(
     table_option(
+        *("features.word_column", "--word-column"),
+        help="Of a file in columns: the word, from 0; those before it are left out [default: the first].",
+    ),
+    table_option(
         "features.label_column", "--label-column", help="Of a file in columns: the label, from 0 [default: the last]."
     ),
     table_option(

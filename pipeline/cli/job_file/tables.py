@@ -66,6 +66,9 @@ class FeaturesTable:
     ] = None
     window: Annotated[WholeOrZero | None, "neighbours whose features count too"] = None
     minimum_count: Annotated[Whole | None, "conll: keep template features that occur so often"] = None
+    word_column: Annotated[
+        AnyWhole | None, "conll: from 0, negative from the end; none: the first that is not the label"
+    ] = None
     label_column: Annotated[AnyWhole | None, "conll: from 0, negative from the end; none: the last"] = None
     no_labels: Annotated[Boolean | None, "conll, conllu: the file has none"] = None
     missing_label: Annotated[Text | None, "conll, fasta: this label means there is none"] = None

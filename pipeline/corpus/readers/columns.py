@@ -30,11 +30,15 @@ class ColumnTable:
     source: str = "columns"
     notes: tuple[Note, ...] = ()  # on lines that were perhaps not meant as tokens
 
-    def column(self, number: int) -> Sequence[str]:
-        """Column by number, negative from the end."""
+    def place(self, number: int) -> int:
+        """The number of a column from 0, where a negative one counts from the end."""
         if not -len(self.columns) <= number < len(self.columns):
             raise CorpusError(f"{self.source} has {len(self.columns)} columns; there is no column {number}")
-        return self.columns[number]
+        return number % len(self.columns)
+
+    def column(self, number: int) -> Sequence[str]:
+        """Column by number, negative from the end."""
+        return self.columns[self.place(number)]
 
     def sentences(self, number: int) -> list[list[str]]:
         """A column as one list per sentence."""

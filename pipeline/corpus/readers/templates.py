@@ -104,7 +104,7 @@ class FeatureTemplate:
                 if column >= len(encoded):
                     raise CorpusError(
                         f"the template reads %x[{row},{column}], but {table.source} has {len(encoded)} columns besides "
-                        "the label"
+                        "the label, counted from the word"
                     )
             expanded, distinct = _expand_one(pattern, encoded, table.starts)
             codes[:, k] = expanded + len(names)

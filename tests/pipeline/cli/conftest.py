@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from job_file_samples import JOB
 
 from gramline.pipeline.cli.main import run
 from gramline.pipeline.corpus.corpus import Corpus
@@ -94,3 +95,14 @@ def gram(made: Path, corpus: Path, tmp_path: Path) -> Path:
 def model(made: Path, gram: Path, tmp_path: Path) -> Path:
     assert gram.is_dir()
     return Path(shutil.copytree(made / "model.zarr", tmp_path / "model.zarr"))
+
+
+@pytest.fixture
+def job(corpus: Path, tmp_path: Path) -> Path:
+    """A job file beside its corpus."""
+    found = Corpus.load(corpus)
+    doubled = found.select([*range(len(found)), *range(len(found))])  # enough structures for folds inside folds
+    doubled.with_column("id", list("abcdefghij")).with_column("half", [0] * 5 + [1] * 5).save(corpus)
+    path = tmp_path / "job.toml"
+    path.write_text(JOB)
+    return path

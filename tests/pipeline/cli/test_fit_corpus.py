@@ -13,6 +13,7 @@ from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.crossval.winner import winner
 from gramline.pipeline.models import training_gram
 from gramline.pipeline.models.model import Model
+from gramline.pipeline.models.stream import LabeledStream
 
 
 @pytest.fixture
@@ -180,6 +181,32 @@ def test_the_option_that_a_note_names_is_there(gramline: Any, tmp_path: Path) ->
         answer = gramline(name, "columns.txt", "--label-column", "1", *rest)
         assert (answer.code, answer.err) == (0, "")
     assert Model.load("m.zarr").label_names == ("O", "B-PER")
+
+
+def test_the_word_need_not_come_first(gramline: Any, train: Path) -> None:
+    """Columns before it change nothing, with or without labels, in a file and in a stream: the model remembers."""
+    lines = train.read_text("utf-8").split("\n")
+    numbered = [f"{number} {line}" if line else line for number, line in enumerate(lines)]
+    unlabeled = "\n".join(line.rpartition(" ")[0] for line in numbered)
+    Path("numbered.conll").write_text("\n".join(numbered), "utf-8")
+    Path("new.conll").write_text(unlabeled, "utf-8")
+    for name, *reading in (("train.conll",), ("numbered.conll", "--word-column", "1")):
+        answer = gramline("fit", name, *reading, "--rounds", "2", "--no-evaluate", "-o", f"{name}.zarr")
+        assert (answer.code, answer.err) == (0, "")
+        assert gramline("corpus", "import", name, *reading, "-o", f"{name}.parquet").code == 0
+        assert gramline("cv", name, *reading, "--folds", "2", "--plan", "--inline").code == 0
+    assert Corpus.load("numbered.conll.parquet").tokens == Corpus.load("train.conll.parquet").tokens
+
+    given = {"train": lines, "numbered": numbered, "new": unlabeled.split("\n")}
+    answers = {}
+    models = {"train": "train.conll.zarr", "numbered": "numbered.conll.zarr", "new": "numbered.conll.zarr"}
+    for name, model in models.items():
+        assert gramline("predict", model, f"{name}.conll", "-o", f"{name}.out.conll").code == 0
+        answered = Path(f"{name}.out.conll").read_text("utf-8").split("\n")
+        streamed = LabeledStream(Model.load(model), "-", "conll", probabilities=False).answers(given[name])
+        assert [line for block in streamed for line in block if line] == [line for line in answered if line]
+        answers[name] = [line.split(" ")[-1] for line in answered]
+    assert answers["numbered"] == answers["new"] == answers["train"]
 
 
 @pytest.mark.parametrize("command", ["fit", "cv"])

@@ -62,6 +62,13 @@ def test_what_notes_on_columns_say(write: Any) -> None:
     assert read_conll(write("e.conll", "# id 1\na O\nb B\n"), skip_comments=True, label_column=1).tokens == [["a", "b"]]
 
 
+def test_the_note_on_numbers_says_how_to_read_the_words(write: Any) -> None:
+    path = write("c.conll", "1 the X\n2 dog Y\n\n1 runs X\n")
+    problem = "column 0, which is read as the word, counts the tokens of a sentence"
+    assert str(read_conll(path).notes[0]) == f"{path}: {problem}; give --word-column 1 if the word comes next"
+    assert read_conll(path, word_column=1).notes == ()
+
+
 @pytest.mark.parametrize(
     ("text", "line", "advice"),
     [

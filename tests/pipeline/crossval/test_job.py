@@ -3,84 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from gram_samples import KERNEL, WITH_PRIOR, corpus
+from job_samples import FOLDS, ROUNDS, ZSCORE, Counting, data_of, run
 
 from gramline.kernels import SequenceLabeling
 from gramline.learners.errors import LabelError
-from gramline.learners.metrics import evaluate
 from gramline.learners.operators.dense import DenseGram
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.random_fields.kernel_crf import KernelCRF
 from gramline.learners.zscore.labeler import ZScoreLabeler
-from gramline.pipeline.corpus.corpus import Corpus
 from gramline.pipeline.cost import this_process
 from gramline.pipeline.crossval.folds import FoldSpec
-from gramline.pipeline.crossval.job import Job, JobData, Variant
-from gramline.pipeline.crossval.run import JobResult, run_job
+from gramline.pipeline.crossval.job import Job, Variant
+from gramline.pipeline.crossval.run import run_job
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.crossval.training import fit_on_gram, hide
 from gramline.pipeline.crossval.unit_files import StoredRow
 from gramline.pipeline.crossval.validate import METRICS, cross_validate, grid
-from gramline.pipeline.errors import InputError, PlanError, RunError
+from gramline.pipeline.errors import RunError
 from gramline.pipeline.events import Event, JobStarted, Message, ProblemsSolved, TrainingStarted
-from gramline.pipeline.executors.base import Executor, InlineExecutor, Outcome, Result, Task
 from gramline.pipeline.gram.cache import GramCache
-
-FOLDS = FoldSpec(3, seed=5)
-ROUNDS = tuple(Variant(0, "labeling-perceptron", {"rounds": n, "average": a}) for n in (1, 4) for a in (False, True))
-ZSCORE = Variant(None, "zscore", {})
-
-
-def data_of(found: Corpus) -> JobData:
-    return JobData(found.fingerprint, found.ids, found.tokens, found.labels, "sample", found)
-
-
-class Counting:
-    """An executor in this process that remembers its tasks and may stop before one of them."""
-
-    n_threads = 1
-
-    def __init__(self, stop_before: int | None = None, error: type[BaseException] = KeyboardInterrupt) -> None:
-        self.tasks: list[Any] = []
-        self._stop, self._error = stop_before, error
-
-    def run(
-        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
-    ) -> Iterator[Outcome[Task, Result]]:
-        yield from InlineExecutor().run(function, self._watched(tasks), retries=retries)
-
-    def _watched(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        for task in tasks:
-            if len(self.tasks) == self._stop:
-                raise self._error
-            self.tasks.append(task)
-            yield task
-
-
-def run(
-    job: Job,
-    data: JobData,
-    tmp_path: Path,
-    executor: Executor | None = None,
-    **settings: Any,
-) -> JobResult:
-    def enter() -> AbstractContextManager[Executor]:
-        return nullcontext(executor or InlineExecutor())
-
-    chosen = JobSettings(**({"cache": GramCache(tmp_path / "cache"), "block_rows": 16} | settings))
-    return run_job(job, data, RunFolder(tmp_path / "run"), chosen, executor=enter)
 
 
 def test_a_field_on_features_is_one_setting_of_a_job(tmp_path: Path) -> None:
@@ -260,56 +212,6 @@ def test_an_empirical_prior_is_counted_anew_on_every_fold(tmp_path: Path) -> Non
     assert changed.result.predictions[0][0] == result.result.predictions[0][0]
 
 
-def test_a_stored_gram_that_counted_all_labels_is_refused(tmp_path: Path) -> None:
-    from gramline.pipeline.gram.build import build_gram
-
-    found = corpus(8)
-    build_gram(WITH_PRIOR, found, tmp_path / "g.zarr")
-    job = Job((WITH_PRIOR,), (Variant(0, "labeling-perceptron", {}),), FOLDS)
-    with pytest.raises(InputError, match="would leak"):
-        run(job, data_of(found), tmp_path, stores={0: str(tmp_path / "g.zarr")})
-
-
-def test_nested_selection_is_the_choice_made_by_hand(tmp_path: Path) -> None:
-    found = corpus(18, seed=3)
-    job = Job((KERNEL,), ROUNDS, FOLDS, inner_folds=2, metric="accuracy")
-    result = run(job, data_of(found), tmp_path)
-    assert result.nested is not None
-    gram = DenseGram.of(KERNEL, found)
-    for fold, held in enumerate(result.result.folds.held_out):
-        training = result.result.folds.training(fold)
-        inside = FOLDS.inner(result.result.folds, 2, found.labels).held_out[2 * fold : 2 * fold + 2]
-        assert sorted(k for part in inside for k in part) == training.tolist()
-        means = []
-        for variant in ROUNDS:
-            scores = []
-            for part in inside:
-                learner: Any = variant.make()
-                learner.fit(gram, hide(found.labels, np.union1d(held, part)))
-                predicted = learner.predict(gram)
-                scores.append(evaluate([found.labels[k] for k in part], [predicted[k] for k in part]).accuracy)
-            means.append(np.mean(scores))
-        assert result.nested.chosen[fold] == int(np.argmax(means))
-        assert result.nested.inner[fold] == pytest.approx(max(means))
-        outer = result.result.table("accuracy")[result.nested.chosen[fold], fold]
-        assert result.nested.values["accuracy"][fold] == outer
-
-
-def test_what_an_outer_fold_holds_out_has_no_say_in_its_choice(tmp_path: Path) -> None:
-    found = corpus(18, seed=3)
-    job = Job((KERNEL,), ROUNDS, FOLDS, inner_folds=2)
-    before = run(job, data_of(found), tmp_path).nested
-    held = set(FOLDS.make(found.labels).held_out[1].tolist())
-    flipped = [
-        ["O" if label == "B" else "B" for label in row] if k in held else row for k, row in enumerate(found.labels)
-    ]
-    after = run(job, data_of(found.with_labels(flipped)), tmp_path / "flipped").nested
-    assert before is not None
-    assert after is not None
-    assert (after.chosen[1], after.inner[1]) == (before.chosen[1], before.inner[1])
-    assert after.values["accuracy"][1] != before.values["accuracy"][1]
-
-
 def test_problems_that_do_not_fit_into_memory_together_are_solved_in_several_passes(tmp_path: Path) -> None:
     data, job = data_of(corpus(14)), Job((KERNEL,), ROUNDS, FOLDS)
     whole = run(job, data, tmp_path / "whole")
@@ -320,68 +222,12 @@ def test_problems_that_do_not_fit_into_memory_together_are_solved_in_several_pas
     assert parts.result.predictions == whole.result.predictions
 
 
-def test_a_gaussian_process_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
-    job = Job((KERNEL,), (Variant(0, "gaussian-process", {}),), FOLDS)
-    with pytest.raises(PlanError, match=r"a fold over .* rows needs about"):
-        run(job, data_of(corpus(14)), tmp_path, limit_bytes=20_000)
-
-
 def test_a_gaussian_process_that_needs_much_memory_factors_by_tiles(tmp_path: Path) -> None:
     job = Job((KERNEL,), (Variant(0, "gaussian-process", {"max_sweeps": 3}),), FOLDS)
     rows = data_of(corpus(14)).n_positions
     found = [run(job, data_of(corpus(14)), tmp_path / str(limit), limit_bytes=limit) for limit in (None, 31 * rows**2)]
     assert found[0].result.predictions == found[1].result.predictions
     assert not list(tmp_path.rglob("*factor-*")) + list(tmp_path.rglob("*claim-*"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"variants": ()}, "at least one learner"),
-        ({"metric": "fame"}, "no metric 'fame'"),
-        ({"inner_folds": 1}, "at least 2 inner folds"),
-        (
-            {"variants": (Variant(0, "ranking-perceptron", {}),)},
-            "compares positions; rankers need one of whole structures",
-        ),
-    ],
-)
-def test_jobs_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Job(**({"kernels": (KERNEL,), "variants": (ROUNDS[0],)} | arguments))
-
-
-@pytest.mark.parametrize(
-    ("spec", "key", "sentence"),
-    [
-        ({"count": 1}, "count", "count must be a whole number of at least 2, got 1"),
-        ({"repeats": 0}, "repeats", "repeats must be a whole number between 1 and 10000, got 0"),
-        ({"repeats": 2}, "repeats", "repeated folds need a seed, and are no folds from a file"),
-        (
-            {"stratified": True, "group": "g"},
-            None,
-            "folds are stratified, grouped or read from a file; choose one of them",
-        ),
-    ],
-)
-def test_folds_that_make_no_sense(spec: dict[str, Any], key: str | None, sentence: str) -> None:
-    with pytest.raises(InputError) as caught:
-        FoldSpec(**spec)
-    assert (caught.value.key, str(caught.value)) == (key, sentence)
-
-
-def test_folds_larger_than_the_corpus_and_folds_without_a_label(tmp_path: Path) -> None:
-    found = corpus(6)
-    hidden: Sequence[list[str | None]] = [
-        [None] * len(row) if k < 2 else list(row) for k, row in enumerate(found.labels)
-    ]
-    for folds, source, said in (
-        (FoldSpec(9), found, "2 to 6 folds, not 9"),
-        (FoldSpec(3), found.with_labels(hidden), "fold 0 has no label to test on"),
-        (FoldSpec(3, group="g"), found, "the folds are grouped by 'g', but the source has no such column"),
-    ):
-        with pytest.raises(InputError, match=said):
-            run(Job((KERNEL,), ROUNDS[:1], folds), data_of(source), tmp_path)
 
 
 def test_stratified_and_grouped_folds_are_repeated_with_other_shuffles() -> None:

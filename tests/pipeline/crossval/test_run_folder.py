@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from gram_samples import corpus
 
 from gramline.pipeline.cost import Cost, meter
-from gramline.pipeline.crossval import run_folder
 from gramline.pipeline.crossval.job import JobData
 from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.training import HeldOut
@@ -81,15 +81,14 @@ def test_what_sessions_cost_adds_up_also_of_one_that_was_stopped(tmp_path: Path)
     assert isinstance(folder.cost(), Cost)
 
 
-def test_folders_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_folder, "LETTING_GO", 0.0)
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("dear")
     folder = RunFolder(tmp_path / "run")
     with folder.begun(data(), {}):
         for name, begun, existing in (
             ("other", "something else than a run", "is not a run"),
-            ("run", "belongs to a job that is running", "has no results yet"),
+            ("run", rf"belongs to a job that is running \(process {os.getpid()} on ", "has no results yet"),
         ):
             with pytest.raises(InputError, match=begun), RunFolder(tmp_path / name).begun(data(), {}):
                 pytest.fail("a folder was taken that belongs to somebody else")

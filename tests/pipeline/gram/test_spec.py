@@ -34,7 +34,8 @@ def test_equal_builds_have_equal_specs_also_after_json() -> None:
     ("other", "said"),
     [
         (spec(replace(KERNEL, c=0.9)), "kernel.c: 0.8 instead of 0.9"),
-        (spec(replace(KERNEL, observation=Polynomial(degree=3))), 'kernel.observation: {"name": "identity"'),
+        (spec(replace(KERNEL, observation=Polynomial(degree=3))), "kernel.observation: identity instead of polynomial"),
+        (spec(replace(KERNEL, label_kernel=((1.0, 0.5), (0.5, 1.0)))), "kernel.label_kernel: none instead of a matrix"),
         (spec(seed=1), "corpus: it holds another one"),
         (spec(rectangular=True), "shape: it is symmetric"),
         (replace(spec(), dtype="float32"), "dtype: float64 instead of float32"),
@@ -46,6 +47,20 @@ def test_a_mismatch_names_what_differs(other: GramSpec, said: str) -> None:
     assert told is not None
     assert said in told
     assert spec().fingerprint() != other.fingerprint()
+
+
+def test_values_that_fill_no_sentence_are_named() -> None:
+    first, second = (spec(replace(KERNEL, observation=_letters(value))) for value in (0.5, 0.25))
+    assert first.differences(second) == "kernel.observation.matrix: other values in a matrix of 9 rows"
+    fewer = spec(replace(KERNEL, observation=_letters(0.5, "ABCDEFGH")))
+    assert first.differences(fewer) == (
+        "kernel.observation.matrix: a matrix of 9 rows instead of a matrix of 8 rows; "
+        'kernel.observation.symbols: a list of 9 entries instead of ["A", "B", "C", "D", "E", "F", "G", "H"]'
+    )
+
+
+def _letters(value: float, symbols: str = "ABCDEFGHI") -> Substitution:
+    return Substitution(symbols, [[1.0 if row == column else value for row in symbols] for column in symbols])
 
 
 def test_rectangular_and_appended_mismatches() -> None:

@@ -1,56 +1,32 @@
 from __future__ import annotations
 
-import pickle
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from labeler_samples import NEW, WHOLE_Y, X, Y, labeler
 from tolerances import assert_close
 
 from gramline.kernels.errors import KernelWarning
 from gramline.kernels.observations.features import Polynomial
-from gramline.kernels.positions import PositionKernel
 from gramline.kernels.sequences.labeling import SequenceLabeling
 from gramline.learners.errors import LearnerError, LearnerParameterError, NotFittedError
 from gramline.learners.gaussian_process.labeler import GaussianProcessLabeler
 from gramline.learners.kinds import CorpusLearner
 from gramline.learners.operators.dense import DenseGram
-from gramline.learners.perceptrons.hidden_markov import HiddenMarkovPerceptron
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
 from gramline.learners.zscore.kernel_labeler import KernelZScoreLabeler
 from gramline.pipeline.corpus.corpus import Corpus
-from gramline.pipeline.corpus.recipe import Recipe
 from gramline.pipeline.corpus.saleslog import generate_saleslog
-from gramline.pipeline.errors import CorpusError
 from gramline.pipeline.gram import spread_product, stored
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models import labeler as labeler_module
 from gramline.pipeline.models import training_gram as training_gram_module
 from gramline.pipeline.models.labeler import KernelLabeler
 from gramline.pipeline.models.training_choice import Choice
-
-X: list[Any] = [
-    ["the", "cat", "sat"],
-    ["a", "dog", "ran"],
-    ["cat", "ran"],
-    ["the", "dog"],
-    ["a", "cat"],
-    ["dog", "sat"],
-]
-Y: list[Any] = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N"], ["D", "N"], [None, "V"]]
-NEW = [["the", "cat", "ran"], ["bird", "sat"]]
-
-
-def labeler(**params: Any) -> KernelLabeler:
-    return KernelLabeler(SequenceLabeling(c=0.7), LabelingPerceptron(rounds=5), **params)
 
 
 def test_lists_in_labels_out() -> None:
@@ -142,22 +118,6 @@ def test_a_temporary_store_stays_as_long_as_the_labeler_needs_it(
     assert_close(np.concatenate(again.predict_scores(NEW)), np.concatenate(memory.predict_scores(NEW)))
 
 
-def test_scikit_learn_can_handle_it() -> None:
-    original = labeler(block_rows=8).fit(X, Y)
-    copy = clone(original)
-    assert copy.block_rows == 8
-    assert copy.kernel == original.kernel
-    assert copy.learner is not original.learner
-    with pytest.raises(NotFittedError):
-        copy.predict(NEW)
-    scores = cross_val_score(labeler(), X, Y, cv=3)
-    assert scores.shape == (3,)
-    assert (scores > 0.4).all()
-    search = GridSearchCV(labeler(), {"kernel__c": [0.1, 0.7], "learner__rounds": [1, 5]}, cv=2).fit(X, Y)
-    assert search.best_estimator_.learner.rounds in (1, 5)
-    assert search.predict(NEW)[0] == ["D", "N", "V"]
-
-
 def test_fit_leaves_the_learner_it_was_given_alone() -> None:
     learner = LabelingPerceptron()
     KernelLabeler(SequenceLabeling(), learner).fit(X, Y)
@@ -236,81 +196,6 @@ def test_probabilities_come_one_array_per_structure() -> None:
     assert best == fitted.predict(NEW)
 
 
-RECOMMENDED = PositionKernel(Polynomial(2, normalized=True, unit=True))
-WHOLE_Y = [[label or "D" for label in line] for line in Y]  # recommended label chains need all of them
-
-
-def test_without_a_kernel_and_a_learner_the_recommended_pair_is_taken() -> None:
-    fitted = KernelLabeler().fit(X, WHOLE_Y)
-    assert fitted.kernel_ == RECOMMENDED
-    assert isinstance(fitted.learner_, HiddenMarkovPerceptron)
-    assert fitted.learner_.dual
-    assert fitted.recipe_ == Recipe("lists", features="spelling", window=1)
-    assert fitted.kernel is None, "parameters stay what they were"
-    assert fitted.learner is None
-    assert fitted.predict([["the", "cat", "ran"], ["the", "bat"]]) == [["D", "N", "V"], ["D", "N"]]
-    assert fitted.score(X, WHOLE_Y) == 1.0
-
-
-@pytest.mark.parametrize(
-    "observe",
-    [
-        lambda word: {"word": word, "end": word[-1]},
-        lambda word: [f"word={word}", f"end={word[-1]}"],
-    ],
-    ids=["dictionaries", "lists"],
-)
-def test_features_that_are_given_stay_as_they_are(observe: Callable[[str], Any]) -> None:
-    observed = [[observe(word) for word in line] for line in X]
-    fitted = KernelLabeler().fit(observed, WHOLE_Y)
-    assert fitted.kernel_ == RECOMMENDED
-    assert fitted.recipe_ == Recipe("lists")
-    assert {"word=cat", "end=t"} <= set(fitted.model_.support.vocabulary.features)
-    assert fitted.predict(observed) == WHOLE_Y
-
-
-def test_half_a_pair_is_completed() -> None:
-    with_learner = KernelLabeler(learner=LabelingPerceptron(rounds=5)).fit(X, Y)
-    assert with_learner.kernel_ == RECOMMENDED
-    assert with_learner.recipe_ is not None
-    assert with_learner.recipe_.features == "spelling"
-    with_kernel = KernelLabeler(SequenceLabeling(c=0.7)).fit(X, WHOLE_Y)
-    assert isinstance(with_kernel.learner_, LabelingPerceptron), "a kernel that sees neighbours needs no chain"
-    assert with_kernel.kernel_ == SequenceLabeling(c=0.7)
-    assert with_kernel.recipe_ == Recipe("lists"), "a kernel that was chosen sees the words themselves"
-    on_features = KernelLabeler(learner=HiddenMarkovPerceptron(dual=False)).fit(X, WHOLE_Y)
-    assert on_features.kernel_ is None
-    assert on_features.recipe_ == Recipe("lists")
-
-
-def test_words_are_described_as_asked() -> None:
-    fitted = KernelLabeler(learner=HiddenMarkovPerceptron(dual=False), features="spelling").fit(X, WHOLE_Y)
-    assert fitted.recipe_ == Recipe("lists", features="spelling", window=1)
-    plain = KernelLabeler(features="token").fit(X, WHOLE_Y)
-    assert set(plain.model_.support.vocabulary.features) == {word for line in X for word in line}
-    with pytest.raises(CorpusError) as caught:
-        KernelLabeler(features="spelling").fit([[{"a": 1.0}, {"b": 1.0}]], [["A", "B"]])
-    assert str(caught.value) == "features='spelling' describes words, but these tokens have features already"
-    with pytest.raises(LearnerParameterError) as wrong:
-        KernelLabeler(features="letters").fit(X, Y)  # type: ignore[arg-type]
-    assert wrong.value.key == "features"
-
-
-def test_trees_get_their_own_pair() -> None:
-    children: list[Any] = [[[], [0, 2], []], [[], [0, 2], []]]
-    words = [["Ann", "saw", "Bob"], ["Eve", "met", "Ann"]]
-    corpus = Corpus.from_trees(words, children, [["S", "V", "O"], ["S", "V", "O"]])
-    fitted = KernelLabeler().fit(corpus)
-    assert type(fitted.kernel_).__name__ == "TreeLabeling"
-    assert isinstance(fitted.learner_, LabelingPerceptron)
-    assert fitted.recipe_ is not None
-    assert fitted.recipe_.kind == "trees"
-    assert fitted.predict(corpus) == corpus.labels
-    with pytest.raises(CorpusError) as caught:
-        fitted.predict(words)
-    assert str(caught.value) == "the model labels trees; give a Corpus of them, not lists"
-
-
 def test_a_labeler_that_learned_nothing_says_so() -> None:
     draw = np.random.default_rng(0)
     words = [[f"word{draw.integers(10**6)}" for _ in range(5)] for _ in range(40)]
@@ -345,62 +230,6 @@ def test_no_structures_have_no_labels() -> None:
         assert fitted.predict_scores([]) == []
         assert fitted.predict(iter(X[:1])) == Y[:1]
     assert KernelLabeler(SequenceLabeling(c=0.7), GaussianProcessLabeler()).fit(X, Y).predict_proba([]) == []
-
-
-def described_words(lines: list[list[str]]) -> list[list[dict[str, Any]]]:
-    return [[{"word": word, "end": word[-1]} for word in line] for line in lines]
-
-
-@pytest.mark.parametrize("make", [labeler, KernelLabeler], ids=["given", "recommended"])
-def test_scikit_learn_tools_take_it(make: Callable[[], KernelLabeler]) -> None:
-    predicted = cross_val_predict(make(), X, WHOLE_Y, cv=3)
-    assert [len(line) for line in predicted] == [len(line) for line in X]
-    by_hand = [
-        make().fit(X[2:], WHOLE_Y[2:]).predict(X[:2]),
-        make().fit(X[:2] + X[4:], WHOLE_Y[:2] + WHOLE_Y[4:]).predict(X[2:4]),
-    ]
-    assert list(map(list, predicted[:4])) == [line for part in by_hand for line in part]
-    assert cross_val_score(make(), X, WHOLE_Y, cv=3).shape == (3,)
-    steps = Pipeline([("features", FunctionTransformer(described_words)), ("labeler", make())]).fit(X, WHOLE_Y)
-    assert steps.predict(X) == WHOLE_Y
-    assert steps.score(X, WHOLE_Y) == 1.0
-    assert steps.predict([]) == []
-
-
-def test_a_grid_over_the_recommended_pair() -> None:
-    grid = {"features": ["token", "spelling"], "learner": [LabelingPerceptron(rounds=3), None]}
-    search = GridSearchCV(KernelLabeler(), grid, cv=2).fit(X, WHOLE_Y)
-    assert search.best_params_["features"] in ("token", "spelling")
-    assert len(search.predict(NEW)) == 2
-    inside = {"labeler__learner__rounds": [1, 5], "labeler__kernel__observation__degree": [1, 2]}
-    made = KernelLabeler(PositionKernel(Polynomial(2, normalized=True, unit=True)), LabelingPerceptron())
-    piped = Pipeline([("features", FunctionTransformer(described_words)), ("labeler", made)])
-    inner = GridSearchCV(piped, inside, cv=2).fit(X, WHOLE_Y)
-    best = inner.best_estimator_.named_steps["labeler"]
-    assert best.kernel_.observation.degree == inner.best_params_["labeler__kernel__observation__degree"]
-    assert inner.predict(X) == best.predict(described_words(X))
-
-
-@pytest.mark.parametrize("learner", [None, GaussianProcessLabeler(), HiddenMarkovPerceptron(dual=False)], ids=str)
-def test_a_fitted_labeler_is_pickled(learner: Any, tmp_path: Path) -> None:
-    fitted = KernelLabeler(learner=learner).fit(X, WHOLE_Y)
-    expected = fitted.predict(NEW)
-    fresh_size = len(pickle.dumps(KernelLabeler(learner=learner).fit(X, WHOLE_Y)))
-    joblib.dump(fitted, tmp_path / "labeler.joblib")
-    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "labeler.joblib")):
-        assert again.predict(NEW) == expected
-        assert again.recipe_ == fitted.recipe_
-        assert again.classes_ == fitted.classes_
-    assert len(pickle.dumps(fitted)) == fresh_size, "an index of the vocabulary is not pickled"
-    parts = joblib.Parallel(n_jobs=1)(joblib.delayed(fitted.predict)([line]) for line in NEW)
-    assert [part[0] for part in parts] == expected
-
-
-@pytest.mark.parametrize("lengths", [(2, 2), (1, 3), (1, 1)])
-def test_predictions_of_any_lengths_are_an_array_of_lists(lengths: tuple[int, int]) -> None:
-    predicted = labeler().fit(X, Y).predict([["cat"] * length for length in lengths])
-    assert np.concatenate([predicted, predicted]).tolist() == [*predicted, *predicted]
-    assert np.asarray(predicted).shape == (2,)
 
 
 def test_a_kernel_that_compares_feature_sets_as_a_whole_is_warned_about() -> None:

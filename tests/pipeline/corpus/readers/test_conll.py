@@ -41,6 +41,35 @@ def test_choice_of_labels(write):
 
 
 @pytest.mark.parametrize(
+    ("line", "options", "token", "label"),
+    [
+        ("7 1 Ann NNP B", {"word_column": 2}, ("Ann", "NNP"), "B"),
+        ("7 1 Ann NNP B", {"word_column": -3}, ("Ann", "NNP"), "B"),
+        ("7 1 Ann NNP B", {"word_column": 2, "label_column": 0}, ("Ann", "NNP", "B"), "7"),
+        ("7 1 Ann NNP B", {"word_column": 2, "label_column": None}, ("Ann", "NNP", "B"), None),
+        ("B Ann", {"label_column": 0}, ("Ann",), "B"),
+        ("B Ann", {"word_column": 1, "label_column": 0}, ("Ann",), "B"),
+        ("7 B Ann NNP", {"word_column": 2, "label_column": 1}, ("Ann", "NNP"), "B"),
+    ],
+)
+def test_choice_of_words(write, line, options, token, label):
+    """The file is read as if the columns before the word had been cut off, and so is a file to predict."""
+    corpus = read_conll(write("t", f"{line}\n"), features="words", **options)
+    cut = read_conll(write("cut", " ".join([*token, "X"]) + "\n"), features="words")
+    assert (corpus.tokens, corpus.labels) == ([[token[0]]], [[label]])
+    assert corpus.packed().vocabulary.features == cut.packed().vocabulary.features
+    assert corpus.recipe.columns == len(token)
+
+    again = corpus.recipe.read(write("again", f"{line}\n"))
+    assert again.tokens == corpus.tokens
+    assert again.packed().vocabulary.features == cut.packed().vocabulary.features
+    without_label = [field for place, field in enumerate(line.split()) if field != label]
+    bare = corpus.recipe.read(write("bare", " ".join(without_label) + "\n"))
+    assert (bare.tokens, bare.labels) == (corpus.tokens, [[None]])
+    assert bare.packed().vocabulary.features == cut.packed().vocabulary.features
+
+
+@pytest.mark.parametrize(
     ("text", "options", "place", "problem"),
     [
         ("a X\nb\n", {}, (2, None, None), "1 columns, but line 1 has 2"),
@@ -48,6 +77,14 @@ def test_choice_of_labels(write):
         ("", {}, (None, None, None), "t has no tokens"),
         ("\n\n", {}, (None, None, None), "t has no tokens"),
         ("a X\n", {"label_column": 2}, (None, None, None), "t has 2 columns; there is no column 2"),
+        ("a X\n", {"word_column": 2}, (None, None, None), "t has 2 columns; there is no column 2"),
+        ("a X\n", {"word_column": 1}, (None, None, None), "cannot be both the word and the label"),
+        (
+            "a X\n",
+            {"word_column": 0, "label_column": 0},
+            (None, None, None),
+            "cannot be both the word and the label",
+        ),
         ("X\n", {}, (None, None, None), "t has one column and it is the label"),
         (
             "a X\n\nb Y\n",
