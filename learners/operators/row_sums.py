@@ -10,7 +10,7 @@ from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.ranges import indices_of_ranges
 from gramline.learners.arrays import Indices, Matrix
 
-STEP = 1 << 14  # distinct rows
+STEP = 1 << 12  # distinct rows
 
 
 class RowSums:
@@ -26,7 +26,9 @@ class RowSums:
         first, n_more = starts[rows], starts[rows + 1] - starts[rows] - 1
         sums = self._W[order[first]].astype(np.float64)  # each has one row at least
         if n_more.any():
-            np.add.at(sums, np.repeat(np.arange(len(rows)), n_more), self._W[order[indices_of_ranges(first + 1, n_more)]])
+            np.add.at(
+                sums, np.repeat(np.arange(len(rows)), n_more), self._W[order[indices_of_ranges(first + 1, n_more)]]
+            )
         return sums
 
     def all(self) -> Matrix:

@@ -24,7 +24,8 @@ from gramline.pipeline.crossval.crf import CHOOSING_FOLDS, CHOSEN_NOTE, chosen_c
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
 from gramline.pipeline.experiments.gpsl import CRFS, MEANS, MODELS, PEER_NOTE, PUBLISHED_FOLDS, per_cent, scaled
 from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
-from gramline.pipeline.experiments.kept_folds import KeptFolds, load, save
+from gramline.pipeline.experiments.kept_parts import KeptParts as KeptFolds
+from gramline.pipeline.experiments.kept_parts import load, save
 from gramline.pipeline.experiments.side_by_side import NOTE, side_by_side
 
 STEPS = (0.1, 0.3, 1.0, 3.0, 10.0)  # C times the typical k(x, x)
