@@ -42,6 +42,12 @@ class DistinctRows:
         return int(self.starts[-1])
 
     @cached_property
+    def rows_by_distinct(self) -> tuple[Offsets, Offsets]:
+        """All rows of the corpus, distinct row by distinct row and otherwise in order; where those of each begin."""
+        counts = np.bincount(self.row_of, minlength=self.n_rows)
+        return np.argsort(self.row_of, kind="stable"), offsets_from_lengths(counts)
+
+    @cached_property
     def lengths(self) -> Offsets:
         """Rows of every distinct unit."""
         return self.kernel.row_lengths(self.units)

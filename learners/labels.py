@@ -43,12 +43,13 @@ def encode_labels(gram: GramOperator, labels: Labels) -> tuple[WideCodes, tuple[
         )
     _check_sizes(gram, names)
     code_of: dict[str | None, int] = {name: code for code, name in enumerate(names)} | {None: MISSING}
-    return np.array([code_of[label] for structure in structures for label in structure], np.int64), names
+    every = (code_of[label] for structure in structures for label in structure)
+    return np.fromiter(every, np.int64, gram.shape[0]), names
 
 
 def decode_labels(codes: NDArray[np.integer], names: Sequence[Name], lengths: NDArray[np.integer]) -> list[list[Name]]:
     """One list of names per structure from one code per row."""
-    flat = [names[code] for code in codes]
+    flat = list(map(names.__getitem__, codes.tolist()))
     return [flat[first:last] for first, last in pairwise(offsets_from_lengths(lengths).tolist())]
 
 

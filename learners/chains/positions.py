@@ -12,12 +12,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gramline.learners.arrays import Counts, Floats, Mask, Matrix, WideCodes
+from gramline.learners.arrays import Floats, Mask, Matrix, SmallCounts, WideCodes
 from gramline.learners.chains.constraints import allowed_steps
 from gramline.learners.chains.viterbi import TIE, magnitude_probe, viterbi
 from gramline.learners.kinds import SharedPassLearner
 from gramline.learners.labels import decode_labels
 from gramline.learners.operators.operator import GramOperator, check_cross
+
+BLOCK_ROWS = 1 << 14  # of training rows that are looked at together, so that nothing else is as large as the weights
 
 
 class Given(NamedTuple):
@@ -51,7 +53,7 @@ class PositionLabeler(SharedPassLearner):
     uniform_prior_: bool
 
     @abstractmethod
-    def _dual(self) -> Counts | Matrix:
+    def _dual(self) -> SmallCounts | Matrix:
         """A, the weights that predict."""
 
     @abstractmethod
@@ -74,8 +76,14 @@ class PositionLabeler(SharedPassLearner):
 
     def _columns(self, cross: GramOperator) -> Matrix:
         """What prediction multiplies by: the weights, and how large the numbers are that will be summed."""
-        weights = self._weights(cross)
-        return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
+        dual = self._dual()
+        columns = np.empty((len(dual), len(self.label_names_) + 1))
+        self._weights(cross, columns[:, :-1])
+        for first in range(0, len(columns), BLOCK_ROWS):
+            rows = columns[first : first + BLOCK_ROWS]
+            rows[:, -1] = np.abs(rows[:, :-1]).max(axis=1)
+        columns[:, -1] = magnitude_probe(columns[:, -1])
+        return columns
 
     def _decided(self, cross: GramOperator, sums: Matrix) -> list[list[str]]:
         """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""
@@ -91,12 +99,16 @@ class PositionLabeler(SharedPassLearner):
         codes = (scores >= np.take_along_axis(scores, best, axis=1) - tolerance).argmax(axis=1)
         return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
 
-    def _weights(self, cross: GramOperator) -> Matrix:
-        """(A o P) ky, shape (n_rows, n_labels)."""
+    def _weights(self, cross: GramOperator, out: Matrix | None = None) -> Matrix:
+        """(A o P) ky, shape (n_rows, n_labels); in memory that is given, or in its own."""
         n_labels = len(self.label_names_)
         prior = np.full((1, n_labels), self._uniform_probability()) if cross.row_prior is None else cross.row_prior
-        weights: Matrix = self._dual() * prior
-        return weights if self.label_kernel_ is None else weights @ self.label_kernel_
+        if self.label_kernel_ is None:
+            return np.multiply(self._dual(), prior, out=out)
+        weights = (self._dual() * prior) @ self.label_kernel_
+        if out is not None:
+            out[:] = weights
+        return weights
 
     def _column_prior(self, cross: GramOperator) -> Matrix:
         """P of the new positions, shape (n_columns, n_labels), after checking that `cross` fits the training."""

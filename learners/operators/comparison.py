@@ -13,7 +13,7 @@ from gramline.kernels.base import Kernel
 from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.errors import KernelOverflowError
 from gramline.kernels.observations.reused import reused
-from gramline.kernels.packing import Packed, concatenate
+from gramline.kernels.packing import Packed
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, Tile
 from gramline.learners.operators.packets import Changed, Packet, Values, combined
@@ -63,12 +63,12 @@ class Batch(NamedTuple):
     packets: Sequence[Packet]  # oldest first
 
     @classmethod
-    def of(cls, packets: Sequence[Packet]) -> Batch:
+    def of(cls, distinct: DistinctRows, packets: Sequence[Packet]) -> Batch:
         parts = [packet.changed for packet in packets if packet.changed is not None]
-        rows = parts[0].packed if len(parts) == 1 else concatenate([part.packed for part in parts])
+        units = np.concatenate([part.units for part in parts])
         starts = offsets_from_lengths([part.n_rows for part in parts])
         lines = np.concatenate([first + part.rows for first, part in zip(starts, parts, strict=False)])
-        return cls(combined(packets), rows, np.concatenate([part.units for part in parts]), starts, lines, packets)
+        return cls(combined(packets), distinct.take(units), units, starts, lines, packets)
 
 
 class Strip(NamedTuple):
@@ -90,10 +90,12 @@ class Comparison:
         self._taken: tuple[Indices, Packed] = np.empty(0, np.int64), how.packed.structures(0, 0)
 
     def changed(self, rows: Indices) -> Changed:
-        """The units of these distinct rows, as a corpus."""
+        """The units of these distinct rows."""
         units = self.distinct.units_of(rows)
         every = self.distinct.rows_of(units)
-        return Changed(self.distinct.take(units), units, np.searchsorted(every, rows), len(every))
+        starts = self.distinct.units.starts
+        n_positions = int((starts[units + 1] - starts[units]).sum())
+        return Changed(units, np.searchsorted(every, rows), len(every), n_positions)
 
     def keeps(self, i: int, j: int) -> bool:
         """Whether this tile can be read instead."""
@@ -114,7 +116,7 @@ class Comparison:
         before, self._batches = self._batches, {}
         for group in _groups([packet for packet in packets if packet.stamp > since and packet.changed is not None]):
             key = tuple(map(id, group))
-            batch = self._batches[key] = before.get(key) or Batch.of(group)
+            batch = self._batches[key] = before.get(key) or Batch.of(self.distinct, group)
             places = np.sort(order[: np.searchsorted(seen[order], group[-1].stamp)])
             if (len(units) - len(places)) * batch.rows.n_positions <= SPARE_VALUES:
                 places = np.arange(len(units))

@@ -22,6 +22,7 @@ from gramline.learners.linear_algebra.factor import Factor
 from gramline.learners.operators.comparison import Computing
 from gramline.learners.operators.counts import computed, counted
 from gramline.learners.operators.layout import BlockLayout, GramLayout, select_rows
+from gramline.learners.operators.row_sums import RowSums
 from gramline.learners.operators.tile_memory import TileMemory
 
 
@@ -92,26 +93,31 @@ class ComputedGram:
             return np.asarray(left @ (right.T @ W), np.float64)
         inner, outer = self._sides if transpose else self._sides[::-1]
         thin = W if W.ndim == 2 else W[:, None]
-        weights = np.zeros((inner.n_rows, thin.shape[1]))
-        np.add.at(weights, inner.row_of, thin)
+        weights = RowSums(inner, thin)
         product = np.zeros((outer.n_rows, thin.shape[1]))
-        used = inner.units_of(np.flatnonzero(weights.any(axis=1)))
-        weights = weights.astype(np.result_type(self.dtype, W), copy=False)  # single precision where both have it
+        used = inner.units_of(weights.nonzero())
+        precision = np.result_type(self.dtype, W)  # single where both have it
         with one_blas_thread():
             if inner is outer and len(used) == len(inner.units):
-                self._multiply_symmetric(inner, weights, product)
+                self._multiply_symmetric(inner, weights.all().astype(precision, copy=False), product)
             else:
-                self._multiply(inner, used, outer, weights, product)
+                self._multiply(inner, used, outer, weights, precision, product)
         return product[outer.row_of].reshape(len(outer.row_of), *W.shape[1:])
 
     def _multiply(
-        self, inner: DistinctRows, used: Indices, outer: DistinctRows, weights: Matrix, product: Matrix
+        self,
+        inner: DistinctRows,
+        used: Indices,
+        outer: DistinctRows,
+        weights: RowSums,
+        precision: np.dtype[Any],
+        product: Matrix,
     ) -> None:
         memory = TileMemory(self.dtype)
         blocks = _blocks(outer, self.layout.cols.block_rows)
         for first, last in _cuts(inner.lengths[used], self.layout.rows.block_rows):
             units = used[first:last]
-            cols, part = reused(inner.take(units)), weights[inner.rows_of(units)]
+            cols, part = reused(inner.take(units)), weights.of(inner.rows_of(units)).astype(precision, copy=False)
             for rows, target in blocks:
                 product[target] += self._between(rows, cols, memory.of(target.stop - target.start, len(part))) @ part
 

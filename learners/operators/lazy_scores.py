@@ -139,7 +139,7 @@ class LazyScores:
         return arrays | {"n_packets": np.array(len(self._packets)), "n_changed": np.array(self._n_changed)}
 
     def resume(self, state: State) -> None:
-        """Go on where `state` was; the structures of changed rows are packed again."""
+        """Go on where `state` was; the structures of changed rows are looked up again."""
         self._clock = int(state["clock"])
         self._source.resume(state["received"])
         for number, scores in enumerate(self._scores):
@@ -148,7 +148,7 @@ class LazyScores:
         for name, array in part_of(state, "packet").items():
             number_text, _, field = name.partition(".")
             by_packet[int(number_text)][field] = array
-        self._packets = [Packet.from_arrays(arrays, self._source.packed(arrays["rows"])) for arrays in by_packet]
+        self._packets = [Packet.from_arrays(arrays, self._source.changed(arrays["rows"])) for arrays in by_packet]
         self._n_changed = int(state.get("n_changed", np.array(0)))
 
     def _made(self, here: Rows, changes: dict[int, Change]) -> Iterator[Packet]:
@@ -167,6 +167,6 @@ class LazyScores:
             end += len(columns)
         changed = np.arange(here.start, here.stop)[rows] if isinstance(here, slice) else here[rows]
         for part in self._source.parts(changed):
-            packed = self._source.packed(changed[part])
-            yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, packed, self._n_changed)
-            self._n_changed += 0 if packed is None else packed.n_rows
+            units = self._source.changed(changed[part])
+            yield Packet(self._clock, changed[part], steps[:, part], sizes[:, part], touched, units, self._n_changed)
+            self._n_changed += 0 if units is None else units.n_rows

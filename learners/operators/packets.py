@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gramline.kernels.packing import Packed
 from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Indices, Matrix, Tile
 
@@ -29,12 +28,12 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """Structures that hold changed rows, as a corpus of their own."""
+    """Which structures hold changed rows; whoever compares them takes them from its corpus."""
 
-    packed: Packed
     units: Indices  # their numbers
-    rows: Indices  # which rows of `packed` are the changed ones
-    n_rows: int  # of `packed`
+    rows: Indices  # which of their rows are the changed ones
+    n_rows: int  # of these structures
+    n_positions: int  # of these structures
 
 
 class Kinds(NamedTuple):

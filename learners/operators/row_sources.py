@@ -39,7 +39,7 @@ class RowSource(Protocol):
     def parts(self, rows: Indices) -> list[Indices]:
         """Places in `rows`, changed ones, that make a packet each."""
 
-    def packed(self, rows: Indices) -> Changed | None:
+    def changed(self, rows: Indices) -> Changed | None:
         """The structures of changed rows, where values are computed."""
 
     def seen(self, rows: Rows) -> Indices:
@@ -99,7 +99,7 @@ class ComputedRows:
     def parts(self, rows: Indices) -> list[Indices]:
         return [np.arange(len(rows))]
 
-    def packed(self, rows: Indices) -> Changed:
+    def changed(self, rows: Indices) -> Changed:
         return self._compare.changed(rows)
 
     def seen(self, rows: Rows) -> Indices:
@@ -180,7 +180,7 @@ class TileRows:
     def parts(self, rows: Indices) -> list[Indices]:
         return list(by_block(self._layout.block_starts, rows).values())
 
-    def packed(self, rows: Indices) -> Changed | None:
+    def changed(self, rows: Indices) -> Changed | None:
         return None if self._compare is None else self._compare.changed(self._compare.distinct.row_of[rows])
 
     def seen(self, rows: Rows) -> Indices:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from gramline.kernels.parameters import Boolean, Whole
-from gramline.learners.arrays import Counts, Matrix
+from gramline.learners.arrays import Matrix, SmallCounts
 from gramline.learners.chains.constraints import Constraints
 from gramline.learners.chains.positions import PositionLabeler, predict_rows
 from gramline.learners.checkpoints import NOWHERE, Checkpoint, State, named, number, part_of
@@ -68,7 +68,7 @@ class LabelingPerceptron(PositionLabeler):
     row_arrays: ClassVar[tuple[str, ...]] = ("alpha_", "average_alpha_")
     paper: ClassVar[Mapping[str, Any]] = {"average": False}
 
-    alpha_: Counts
+    alpha_: SmallCounts
     average_alpha_: Matrix
     mistakes_: list[int]
     rounds_run_: int
@@ -142,8 +142,8 @@ class LabelingPerceptron(PositionLabeler):
         if trained is None:
             average = problem.training.average(int(self.rounds))
             n_rounds = number(len(problem.mistakes))
-            trained = {"alpha": problem.training.alpha.copy(), "average": average, "rounds": n_rounds}
-        self.alpha_, self.average_alpha_ = trained["alpha"], trained["average"]
+            trained = {"alpha": problem.training.weights.alpha(), "average": average, "rounds": n_rounds}
+        self.alpha_, self.average_alpha_ = trained["alpha"].astype(np.int32, copy=False), trained["average"]
         self.rounds_run_ = int(trained["rounds"])
         self.mistakes_ = list(problem.mistakes[: self.rounds_run_])
         self.label_names_ = problem.names
@@ -154,7 +154,7 @@ class LabelingPerceptron(PositionLabeler):
         """What it became when it stopped; the names and the rest follow from the labels."""
         return {"alpha": self.alpha_, "average": self.average_alpha_, "rounds": number(self.rounds_run_)}
 
-    def _dual(self) -> Counts | Matrix:
+    def _dual(self) -> SmallCounts | Matrix:
         return self.average_alpha_ if self.average else self.alpha_
 
     def _uniform_probability(self) -> float:

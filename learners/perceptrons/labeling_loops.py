@@ -15,8 +15,8 @@ class Weights(NamedTuple):
 
     sums: Floats  # (G W ky)^T without the uniform factor, shape (n_labels, n_rows)
     magnitudes: Floats  # shape (n_rows,)
-    alpha: Counts  # A, shape (n, n_labels)
-    lag: Counts  # sum over updates of (visit - 1) * update, shape (n, n_labels)
+    alpha: Counts  # what the visit adds to A, shape (n, n_labels)
+    lag: Counts  # sum over its updates of (visit - 1) * update, shape (n, n_labels)
 
 
 class Mistakes(NamedTuple):

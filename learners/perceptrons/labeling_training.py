@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramline.learners.arrays import Counts, Matrix, WideCodes
+from gramline.learners.arrays import Matrix, WideCodes
 from gramline.learners.chains.positions import Given
 from gramline.learners.checkpoints import State, number
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
@@ -20,27 +20,26 @@ from gramline.learners.operators.lazy_scores import Change, LazyScores, Visit
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.operators.orders import AHEAD
 from gramline.learners.operators.packets import Scores
+from gramline.learners.perceptrons.changed_weights import ChangedWeights
 from gramline.learners.perceptrons.labeling_loops import Mistakes, Weights, visit_block
 
 
 @dataclass
 class RoundState:
-    """Everything the rounds of one problem carry along, for all positions, besides its scores."""
+    """Everything the rounds of one problem carry along besides its scores."""
 
     given: Given
-    alpha: Counts  # A, shape (n, n_labels)
-    lag: Counts  # shape (n, n_labels)
+    weights: ChangedWeights
     visit: int = 0
     mistakes: int = 0  # of the round that runs
 
     @classmethod
     def start(cls, gram: GramOperator, gold: WideCodes, n_labels: int) -> RoundState:
-        alpha, lag = np.zeros((2, gram.shape[0], n_labels), np.int64)
-        return cls(Given.of(gram, gold), alpha, lag)
+        return cls(Given.of(gram, gold), ChangedWeights(gram.shape[0], n_labels))
 
     @property
     def n_labels(self) -> int:
-        return len(self.alpha[0])
+        return self.weights.n_labels
 
     @property
     def n_visits(self) -> int:
@@ -49,18 +48,18 @@ class RoundState:
 
     def average(self, rounds: int) -> Matrix:
         """Mean of A after each visit of `rounds` rounds; rounds not run for lack of mistakes count as well."""
-        return self.alpha - self.lag / (rounds * self.n_visits)
+        return self.weights.average(rounds * self.n_visits)
 
     def state(self) -> State:
         return {
-            "alpha": self.alpha.copy(),
-            "lag": self.lag.copy(),
+            "alpha": self.weights.alpha(),
+            "lag": self.weights.lag(),
             "visit": number(self.visit),
             "mistakes": number(self.mistakes),
         }
 
     def resume(self, state: State) -> None:
-        self.alpha[:], self.lag[:] = state["alpha"], state["lag"]
+        self.weights = ChangedWeights.of(state["alpha"], state["lag"])
         self.visit, self.mistakes = int(state["visit"]), int(state["mistakes"])
 
     def visit_block(self, positions: slice, visit: Visit, scores: Scores) -> tuple[Change | None, int]:
@@ -68,8 +67,11 @@ class RoundState:
         n_rows = len(visit.tile)
         mistakes = Mistakes(np.zeros((n_rows, self.n_labels)), np.zeros(n_rows))
         given = self.given.part(positions)
-        weights = Weights(*scores, self.alpha[positions], self.lag[positions])
+        alpha, lag = np.zeros((2, len(given.gold), self.n_labels), np.int64)
+        weights = Weights(*scores, alpha, lag)
         self.visit, n_wrong = visit_block(visit.tile, visit.local, given, weights, mistakes, self.visit)
+        wrong = np.flatnonzero(alpha.any(axis=1))
+        self.weights.add(positions.start + wrong, alpha[wrong], lag[wrong])
         rows = np.flatnonzero(mistakes.sizes)
         return Change(rows, mistakes.change[rows], mistakes.sizes[rows]) if len(rows) else None, n_wrong
 

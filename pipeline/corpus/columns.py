@@ -36,7 +36,8 @@ def label_columns(y: Iterable[Any], starts: Offsets, what: str = "label") -> tup
         where: Where = {"structure": error.structure, "position": error.position}
         raise CorpusError(error.problem, advice=error.advice, **where) from None
     codes = NameCodes()
-    flat = np.array([NONE if name is None else codes[name] for row in rows for name in row], np.int32)
+    every = (NONE if name is None else codes[name] for row in rows for name in row)
+    flat = np.fromiter(every, np.int32, int(starts[-1]))
     names, ranks = ranked(list(codes), flat)
     counts = np.bincount(ranks[ranks != NONE], minlength=len(names))
     frequent_first = np.argsort(-counts, kind="stable").tolist()  # `names` are sorted: equal counts stay so

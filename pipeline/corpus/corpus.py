@@ -18,6 +18,7 @@ from gramline.kernels.packing import Offsets, Packed
 from gramline.kernels.parameters import plain_value
 from gramline.kernels.value_kinds import Number
 from gramline.learners.estimator import is_listed
+from gramline.learners.labels import decode_labels
 from gramline.pipeline.corpus.arrow import string_array
 from gramline.pipeline.corpus.columns import label_columns, prior_table, table_column
 from gramline.pipeline.corpus.doors import OutsideData
@@ -95,11 +96,10 @@ class Corpus(OutsideData):
 
     @cached_property
     def labels(self) -> LabelLists:
-        column = column_array(self._table, "labels")
-        if column is None:
+        labels = self._flat.labels
+        if labels is None:
             return [[None] * int(length) for length in self.lengths]
-        labels: LabelLists = column.to_pylist()
-        return labels
+        return decode_labels(labels.codes, (*labels.names, None), self.lengths)  # the code of no label is -1
 
     @property
     def tokens(self) -> list[list[str | None]]:

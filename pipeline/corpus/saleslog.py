@@ -10,6 +10,7 @@ import random
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from sys import intern
 from typing import Any
 
 from gramline.kernels.ranges import offsets_from_lengths
@@ -103,18 +104,21 @@ def generate_saleslog(
         raise CorpusError(f"the sales log comes as {', '.join(SALESLOG_KINDS)}, not as {kind!r}")
     if n < 1:
         raise CorpusError(f"the sales log needs at least one sentence, got {n}")
-    sentences = [derive(seed, index) for index in range(n)]
+    sentences = (derive(seed, index) for index in range(n))
     if kind == "parses":
-        return Corpus.from_parses([sentence.parse for sentence in sentences])
-    starts = offsets_from_lengths([len(sentence.words) for sentence in sentences])
-    words = [word for sentence in sentences for word in sentence.words]
-    tags = [tag for sentence in sentences for tag in sentence.tags]
+        return Corpus.from_parses(sentence.parse for sentence in sentences)
+    words, tags = list[str](), list[str]()
+    labels, links = list[list[str]](), list[Any]()
+    for sentence in sentences:  # one at a time: of a derivation little is kept, and equal strings once
+        words.extend(map(intern, sentence.words))
+        tags.extend(sentence.tags)
+        labels.append(list(map(intern, sentence.labels)))
+        if kind != "sequences":
+            links.append(sentence.children if kind == "trees" else sentence.edges)
+    starts = offsets_from_lengths([len(row) for row in labels])
     columns = observe(ColumnTable(starts, (words, tags)), features, window)
-    if kind == "trees":
-        columns["links"] = children_column([sentence.children for sentence in sentences], starts)
-    elif kind == "dags":
-        columns["links"] = edges_column([sentence.edges for sentence in sentences], starts)
-    labels = [sentence.labels for sentence in sentences]
+    if links:
+        columns["links"] = (children_column if kind == "trees" else edges_column)(links, starts)
     corpus = Corpus.assembled(kind, starts, columns, labels, labels=SALESLOG_LABELS)
     return corpus.described(Recipe.of(LISTS, kind, features, window, 1 if features == "token" else 2))
 

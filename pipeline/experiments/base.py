@@ -68,6 +68,7 @@ class Run:
     seed: int = 0
     say: Say = field(default=lambda _line: None)
     scratch: Path = Path()  # for large files that are removed at the end
+    loads: list[float] = field(default_factory=list)  # of the machine before each part, of whoever keeps parts
 
     def file(self, name: str) -> Path:
         """A file of the data folder."""

@@ -17,9 +17,10 @@ from gramline.pipeline.crossval.crf import CHOOSING_FOLDS, CHOSEN_NOTE, chosen_c
 from gramline.pipeline.experiments.base import ResultTable, Row, Run
 from gramline.pipeline.experiments.gpsl import CRFS, MEANS, MODELS, PEER_NOTE, PUBLISHED_FOLDS, per_cent
 from gramline.pipeline.experiments.gpsl_sets import Fold, Paper, TokenSet, present_sets
-from gramline.pipeline.experiments.kept_folds import KeptFolds, load, save
+from gramline.pipeline.experiments.kept_parts import KeptParts, load, save
 from gramline.pipeline.experiments.margin_families import FAMILIES, KERNELS, PROCESSES, SCALES, STEPS, Family
 from gramline.pipeline.experiments.margin_times import Key, Times, timed, times_table
+from gramline.pipeline.experiments.record import quiet_load
 from gramline.pipeline.experiments.side_by_side import side_by_side
 
 KEPT = "gramline-margins-folds"  # folder of finished folds, until all of them are
@@ -49,9 +50,11 @@ class FoldTask(NamedTuple):
 def margins(run: Run) -> Sequence[ResultTable]:
     """Losses of every method, and what a training takes."""
     papers, left_out = present_sets(run)
-    kept = KeptFolds(None if run.quick else run.scratch / KEPT)
+    kept = KeptParts(None if run.quick else run.scratch / KEPT)
     sets = {paper: paper.read(run, 1 if run.quick else PUBLISHED_FOLDS, 0) for paper in papers}
     outcomes = {paper: _outcomes(run, paper, data, kept) for paper, data in sets.items()}
+    if not run.quick:
+        run.loads.append(quiet_load(run.say))  # how long folds took to choose is in no table
     times: dict[Paper, Times] = {}
     for paper, data in sets.items():
         times[paper] = timed(data, [_steps(fold) for fold in outcomes[paper]])
@@ -61,7 +64,7 @@ def margins(run: Run) -> Sequence[ResultTable]:
     return tables
 
 
-def _outcomes(run: Run, paper: Paper, data: TokenSet, kept: KeptFolds) -> list[Outcomes]:
+def _outcomes(run: Run, paper: Paper, data: TokenSet, kept: KeptParts) -> list[Outcomes]:
     """What every fold of a set gives."""
     tasks = [FoldTask(data, fold, run.quick, kept.path(_deciding(paper, fold))) for fold in data.folds]
     if n_known := sum(task.kept is not None and task.kept.is_file() for task in tasks):

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gramline.pipeline.errors import InputError
-from gramline.pipeline.experiments.base import Experiment, ResultTable, Run
+from gramline.pipeline.experiments.base import Experiment, ResultTable, Run, Say
 from gramline.pipeline.files import available_cores
 
 IDLE = 0.5  # a load that a machine has a minute after it did something
+PATIENCE, PAUSE = 180.0, 1.0  # seconds until others are to blame, and between looks
 PROGRAMS = ("numpy", "scipy", "numba", "zarr", "dask", "python-crfsuite")
 
 
@@ -107,6 +108,17 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
+def quiet_load(say: Say) -> float:
+    """The load once what ran before is forgotten; after PATIENCE seconds it is the work of others."""
+    end, now = monotonic() + PATIENCE, load()
+    if now > IDLE:
+        say(f"  waiting for the machine, whose load is {now:.1f}")
+    while now > IDLE and monotonic() < end:
+        sleep(PAUSE)
+        now = load()
+    return now
+
+
 def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, strict: bool) -> ExperimentRecord:
     """Run an experiment. Missing files are an error when it was asked for by name (`strict`), else it is skipped."""
     missing = experiment.missing(folder)
@@ -126,7 +138,8 @@ def record_experiment(experiment: Experiment, run: Run, folder: Path | None, *, 
         skipped = f"Skipped: {error}."
     seconds = perf_counter() - begin
     command = command_line(experiment.name, run)
-    when = {"date": date.today().isoformat(), "load": f"{before:.1f} before and {load():.1f} at the end"}
+    busiest = max(run.loads, default=before)  # parts that are kept were measured whenever the machine was free
+    when = {"date": date.today().isoformat(), "load": f"{busiest:.1f} before and {load():.1f} at the end"}
     return ExperimentRecord(experiment.name, experiment.title, command, seconds, when | this_machine(), tables, skipped)
 
 

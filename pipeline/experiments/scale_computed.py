@@ -1,28 +1,27 @@
 """Training without a stored matrix on two workers of 1 GB, up to a million positions, and what lies beyond.
 
-Every size runs in processes of its own and is kept in the scratch folder as soon as it is measured: a run that was
-stopped goes on with the next size, and the tables are of all that are there. GRAMLINE_SCALE_SIZES names other sizes.
+Every size runs in processes of its own and is kept in the scratch folder as soon as it is measured, with the load that
+the machine had before: a run that was stopped goes on with the next size, and the tables are of all that are there.
+GRAMLINE_SCALE_SIZES names other sizes.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
-from importlib.metadata import version
-from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.experiments.base import Cell, ResultTable, Row, Run
+from gramline.pipeline.experiments.kept_parts import KeptParts, load, save
+from gramline.pipeline.experiments.record import quiet_load
 from gramline.pipeline.experiments.scale import growth_picture, measured_by, power
 from gramline.pipeline.experiments.scale_computed_size import HELD_OUT, ROUNDS, ComputedSize
 from gramline.pipeline.experiments.scale_model import ScaleModel
 from gramline.pipeline.experiments.scale_size import KERNEL, SizeSettings
-from gramline.pipeline.files import available_cores, write_whole
+from gramline.pipeline.files import available_cores
 
 SIZES = (100_000, 250_000, 500_000, 1_000_000)
 QUICK_SIZES, QUICK_HELD_OUT, QUICK_BLOCK = (2_000, 4_000), 300, 256
@@ -38,14 +37,10 @@ def scale_computed(run: Run) -> Sequence[ResultTable]:
     if run.quick:
         results = [_measured(run, size, QUICK_HELD_OUT, QUICK_BLOCK) for size in sizes]
     else:
+        kept = KeptParts(run.scratch / KEPT)
         for size in sizes:
-            if not _kept(run, size).is_file():
-                result = _measured(run, size, HELD_OUT, None)
-                _kept(run, size).parent.mkdir(exist_ok=True)
-                write_whole(
-                    _kept(run, size), json.dumps({"version": version("gramline"), "day": _today()} | asdict(result))
-                )
-        results = _all_kept(run)
+            _measure_once(run, kept, size)
+        results = _all_kept(run, kept)
     return [_table(results), _growth(results), _beyond(ScaleModel.of(results))]
 
 
@@ -62,24 +57,26 @@ def chosen_sizes(text: str | None) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _kept(run: Run, size: int) -> Path:
-    return run.scratch / KEPT / f"{size}-{run.seed}.json"
+def _measure_once(run: Run, kept: KeptParts, size: int) -> None:
+    """Unless it was measured before."""
+    part = size, run.seed
+    if load(kept.path(part)) is None:
+        before = quiet_load(run.say)
+        measured = asdict(_measured(run, size, HELD_OUT, None))
+        save(kept.path(part), {"part": part, "day": date.today().isoformat(), "load": before, "measured": measured})
 
 
-def _today() -> str:
-    return date.today().isoformat()
-
-
-def _all_kept(run: Run) -> list[ComputedSize]:
-    """All sizes of this version that were measured, smallest first."""
+def _all_kept(run: Run, kept: KeptParts) -> list[ComputedSize]:
+    """All sizes that this version has measured, smallest first."""
     found = []
-    for path in (run.scratch / KEPT).glob(f"*-{run.seed}.json"):
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        day = content.pop("day")
-        if content.pop("version") != version("gramline"):
-            raise InputError(f"{path} is of another version", advice="remove that folder and run again")
-        run.say(f"{content['n_positions']:,} positions, measured on {day}")
-        found.append(ComputedSize(**content))
+    for path, content in kept.every():
+        part = content.get("part")
+        if part is None or path != kept.path(part) or part[1] != run.seed:
+            continue
+        size = ComputedSize(**content["measured"])
+        run.say(f"{size.n_positions:,} positions, measured on {content['day']}, load {content['load']:.1f} before")
+        run.loads.append(content["load"])
+        found.append(size)
     return sorted(found, key=lambda size: size.n_positions)
 
 

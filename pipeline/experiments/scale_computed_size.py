@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gramline.learners.metrics import evaluate
 from gramline.learners.perceptrons.labeling import LabelingPerceptron
@@ -55,55 +57,65 @@ class ComputedSize:
     accuracy: float  # on what was held out
 
 
+class Trained(NamedTuple):
+    """What is kept of the training: nothing that predictions do not need."""
+
+    model: Model
+    n_positions: int
+    n_blocks: int
+    values: int
+    client_seconds: float
+
+
 def run_computed_size(settings: SizeSettings, n_held_out: int, say: Callable[[str], None]) -> ComputedSize:
     """Training and prediction; `n_held_out` positions come after those of the training."""
     folder, watch = Path(settings.folder), Stopwatch(say)
-    whole = sales_corpus(settings.n_positions + n_held_out, settings.seed)
-    corpus, held = _parts(whole, settings.n_positions)
-    del whole
+    parts = _parts(sales_corpus(settings.n_positions + n_held_out, settings.seed), settings.n_positions)
+    held = parts.pop()
     with own_processes(folder, settings.workers, settings.memory_limit) as executor:
         watch.executor = executor
         watch.time("start", lambda: _warm_up(folder, executor))
-        at_rest = peaks_of(executor)
-        choices = StoreChoices(dtype="float32", block_rows=settings.block_rows, keep=Keep.of("none"))
-        store = watch.time("plan", lambda: create_or_open(KERNEL, corpus, folder / "gram.zarr", choices))
-        gram = StoredGram(store)
-        gram.executor = executor
-        n_sent, before = executor.n_sent, process_time()
-        with measured() as spent:
-            learner = watch.time("training", lambda: LabelingPerceptron(ROUNDS, average=True).fit(gram, corpus.labels))
-        client_seconds = process_time() - before
-        say(f"  mistakes {' '.join(map(str, learner.mistakes_))}, {spent.cost.kernel_values / 1e9:.1f} billion values")
-        model = Model.of(learner, corpus, KERNEL)
-        n_blocks, n_positions = gram.layout.rows.n_blocks, corpus.n_positions
+        at_rest, n_sent = peaks_of(executor), executor.n_sent
+        trained = _trained(parts.pop(), settings, executor, watch)
+        mistakes = [int(count) for count in trained.model.learner.fitted()["mistakes_"]]
+        say(f"  mistakes {' '.join(map(str, mistakes))}, {trained.values / 1e9:.1f} billion values")
         place = str(folder / "model")
-        predicted = watch.time("prediction", lambda: predict_on_workers(model, held, executor, place)).labels
+        predicted = watch.time("prediction", lambda: predict_on_workers(trained.model, held, executor, place).labels)
         peaks = peaks_of(executor)
         n_sent = executor.n_sent - n_sent
     return ComputedSize(
-        n_positions=n_positions,
+        n_positions=trained.n_positions,
         n_held_out=held.n_positions,
-        n_blocks=n_blocks,
+        n_blocks=trained.n_blocks,
         n_tasks=n_sent,
-        values=spent.cost.kernel_values,
-        mistakes=[int(count) for count in model.learner.fitted()["mistakes_"]],
+        values=trained.values,
+        mistakes=mistakes,
         seconds=watch.seconds,
         busy=watch.busy,
-        client_seconds=client_seconds,
+        client_seconds=trained.client_seconds,
         peaks=peaks,
         at_rest=at_rest,
         accuracy=evaluate(held.labels, predicted).accuracy,
     )
 
 
-def _parts(whole: Corpus, n_positions: int) -> tuple[Corpus, Corpus]:
+def _trained(corpus: Corpus, settings: SizeSettings, executor: DaskExecutor, watch: Stopwatch) -> Trained:
+    choices = StoreChoices(dtype="float32", block_rows=settings.block_rows, keep=Keep.of("none"))
+    path = Path(settings.folder) / "gram.zarr"
+    gram = StoredGram(watch.time("plan", lambda: create_or_open(KERNEL, corpus, path, choices)))
+    gram.executor = executor
+    before = process_time()
+    with measured() as spent:
+        learner = watch.time("training", lambda: LabelingPerceptron(ROUNDS, average=True).fit(gram, corpus.labels))
+    client_seconds, values = process_time() - before, spent.cost.kernel_values
+    model = Model.of(learner, corpus, KERNEL)
+    return Trained(model, corpus.n_positions, gram.layout.rows.n_blocks, values, client_seconds)
+
+
+def _parts(whole: Corpus, n_positions: int) -> list[Corpus]:
     """The first structures that hold at most so many positions, and the others."""
-    n_reached, n_first = 0, 0
-    for length in whole.lengths.tolist():
-        if n_reached + length > n_positions:
-            break
-        n_reached, n_first = n_reached + length, n_first + 1
-    return whole.select(range(n_first)), whole.select(range(n_first, len(whole)))
+    n_first = int(np.searchsorted(np.cumsum(whole.lengths), n_positions, side="right"))
+    return [whole.select(range(n_first)), whole.select(range(n_first, len(whole)))]
 
 
 def _warm_up(folder: Path, executor: DaskExecutor) -> None:

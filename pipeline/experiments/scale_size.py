@@ -85,7 +85,7 @@ class SizeResult:
 
 def sales_corpus(n_positions: int, seed: int) -> Corpus:
     """The first sales-log sentences of a seed that hold at most so many positions."""
-    sentences = n_positions // 20 + 1  # they hold 29 on average
+    sentences = n_positions // 27 + 50  # they hold 29 on average
     corpus = generate_saleslog(sentences, seed, features="words")
     reached = np.cumsum(corpus.lengths)
     if reached[-1] < n_positions:

@@ -23,7 +23,7 @@ from gramline.learners.operators.orders import Order, Receive
 from gramline.learners.operators.packets import Packet, Rows, Scores, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
 from gramline.pipeline.executors.base import Outcome, StartsTasks
-from gramline.pipeline.gram.block_cache import Cache, packed_bytes
+from gramline.pipeline.gram.block_cache import Cache
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.gram.task import planned_store
@@ -140,7 +140,7 @@ def _read_change(letters: Letters, number: int, source: RowSource) -> Packet:
         arrays["steps"],
         arrays["sizes"],
         dict(zip(arrays["problems"].tolist(), columns, strict=True)),
-        source.packed(arrays["rows"]),
+        source.changed(arrays["rows"]),
         int(arrays["begin"]),
     )
 
@@ -194,7 +194,7 @@ def _listed(rows: Rows) -> Indices:
 def _cuts(order: Order) -> list[int]:
     """Bounds of runs of packets that compare about PART_VALUES values each."""
     n_rows = len(order.since)
-    sizes = [n_rows if packet.changed is None else packet.changed.packed.n_positions for packet in order.packets]
+    sizes = [n_rows if packet.changed is None else packet.changed.n_positions for packet in order.packets]
     ends = np.cumsum(sizes) * n_rows
     n_parts = max(1, min(len(sizes), MOST_PARTS, -(-int(ends[-1]) // PART_VALUES)))
     inner = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts) + 1
@@ -203,7 +203,7 @@ def _cuts(order: Order) -> list[int]:
 
 def _packet_bytes(packet: Packet) -> int:
     own = packet.steps.nbytes + packet.sizes.nbytes + packet.rows.nbytes
-    return own + (0 if packet.changed is None else packed_bytes(packet.changed.packed))
+    return own + (0 if packet.changed is None else packet.changed.units.nbytes + packet.changed.rows.nbytes)
 
 
 _sources: Cache[tuple[RowSource, StoredGram]] = Cache(SOURCES_KEPT)

@@ -53,6 +53,7 @@ TILE_BYTES = 1 << 34
 CHUNK_BYTES = 1 << 31  # of a compressed chunk: what its codec can hold at all
 REBUILD = "rebuild it"
 CHUNK_ITEMS = 1 << 21  # items of one chunk of a plain array: large enough to be cheap, small enough to stream
+CHUNKS_AT_ONCE = 2  # of a plain array: an object store is asked for the next while one is on its way
 SEAL = "seal"  # the attribute with a digest of all others
 CHECKED = "arrays"  # the attribute that lists the arrays of a group with their digests
 # What Zarr raises at metadata and chunks that are not what they should be: one sentence each, whatever it was.
@@ -150,8 +151,8 @@ def write_arrays(group: Group, arrays: Mapping[str, NDArray[Any]], *, prefix: st
         rows = max(1, min(array.shape[0], CHUNK_ITEMS // max(1, math.prod(tail)))) if array.ndim else 1
         chunks = (rows, *(max(1, size) for size in tail)) if array.ndim else ()
         target = NewArray(array.shape, chunks, array.dtype).create(group, prefix + name)
-        if array.size:
-            target[...] = array
+        for part in _parts(array.shape, chunks):
+            target[part] = array[part]
 
 
 def read_array(group: Group, name: str, url: str) -> NDArray[Any]:
@@ -161,11 +162,23 @@ def read_array(group: Group, name: str, url: str) -> NDArray[Any]:
             array = _array(group, name)
             if len(array.compressors) == 1 and array.ndim:
                 check_stored(f"array {name!r}", int(array.nbytes), sum(size for _, size in list_chunks(array)))
-            return np.asarray(array[...])
+            whole = np.empty(array.shape, array.dtype)
+            for part in _parts(array.shape, array.chunks):
+                whole[part] = array[part]
+            return whole
         except StorageUnavailableError:
             raise
         except DAMAGED as error:
             raise StoreDamagedError(f"array {name!r} cannot be read ({first_line(error)})", url) from None
+
+
+def _parts(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[Any]:
+    """What of an array is read or written at once, so that no copy on the way is as large as it is."""
+    if not shape:
+        yield ...
+    elif math.prod(shape):
+        step = chunks[0] * CHUNKS_AT_ONCE
+        yield from (slice(first, first + step) for first in range(0, shape[0], step))
 
 
 class NewArray(NamedTuple):

@@ -12,9 +12,9 @@ import pytest
 
 from gramline.pipeline.errors import InputError
 from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.experiments import kept_parts, record, scale_computed_size
 from gramline.pipeline.experiments import scale_computed as module
-from gramline.pipeline.experiments import scale_computed_size
-from gramline.pipeline.experiments.base import Run
+from gramline.pipeline.experiments.base import Experiment, Run
 from gramline.pipeline.experiments.scale import power
 from gramline.pipeline.experiments.scale_computed_size import ComputedSize, run_computed_size
 from gramline.pipeline.experiments.scale_model import PARALLEL_LIMIT, Growth, ScaleModel
@@ -68,6 +68,7 @@ def measures(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return asdict(size_of(settings["n_positions"]))
 
     monkeypatch.setattr(module, "measured_by", measured_by)
+    monkeypatch.setattr(module, "quiet_load", lambda _say: 0.1 * len(found))
     return found
 
 
@@ -84,10 +85,40 @@ def test_sizes_that_are_there_are_not_measured_again(
     monkeypatch.setenv(module.CHOSEN, "500000")
     assert module.scale_computed(run)[0].columns == ("measure", "100,000", "250,000", "500,000")
     assert measures[2:] == [500_000]
-    for path in (tmp_path / module.KEPT).iterdir():
-        path.write_text(path.read_text().replace('"version": "', '"version": "0'))
-    with pytest.raises(InputError, match="another version; remove that folder"):
-        module.scale_computed(run)
+    other = Run(Path(), seed=1, scratch=tmp_path)
+    assert module.scale_computed(other)[0].columns == ("measure", "500,000")
+    monkeypatch.setattr(kept_parts, "version", lambda _name: "another")
+    assert module.scale_computed(run)[0].columns == ("measure", "500,000")
+
+
+def test_a_page_judges_by_the_load_before_each_size(
+    measures: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(module.CHOSEN, "100000,250000,500000")
+    experiment = Experiment("scale-computed", "At scale", f"{module.__name__}:scale_computed")
+    monkeypatch.setattr(record, "load", lambda: 2.0)  # its own work, a minute ago
+    made = record.record_experiment(experiment, Run(Path(), scratch=tmp_path), None, strict=True)
+    assert made.machine["load"] == "0.2 before and 2.0 at the end"
+    assert made.was_alone
+    made = record.record_experiment(experiment, Run(Path(), scratch=tmp_path), None, strict=True)
+    assert made.was_alone
+    assert len(measures) == 3
+    quick = record.record_experiment(experiment, Run(Path(), quick=True, scratch=tmp_path), None, strict=True)
+    assert not quick.was_alone
+
+
+def test_a_size_waits_until_the_machine_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = [2.0, 1.0, 0.3]
+    slept: list[float] = []
+    monkeypatch.setattr(record, "load", lambda: loads.pop(0))
+    monkeypatch.setattr(record, "sleep", slept.append)
+    said: list[str] = []
+    assert record.quiet_load(said.append) == 0.3
+    assert len(slept) == 2
+    assert "load is 2.0" in said[0]
+    monkeypatch.setattr(record, "load", lambda: 3.0)
+    monkeypatch.setattr(record, "PATIENCE", 0.0)
+    assert record.quiet_load(said.append) == 3.0
 
 
 def test_a_quick_run_keeps_nothing(measures: list[int], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import zarr
 from zarr.core.sync import _get_loop
 
 from gramline.pipeline.errors import StoreDamagedError, StoreError, StoreTakenError
+from gramline.pipeline.storage import groups
 from gramline.pipeline.storage import writer as group_writer
 from gramline.pipeline.storage.groups import read_group
 from gramline.pipeline.storage.places import MODEL, RANKER, refusal_number
@@ -40,6 +41,16 @@ def test_what_was_written_comes_back(tmp_path: Path, place: str) -> None:
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype
         np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_a_large_array_is_written_and_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "CHUNK_ITEMS", 6)
+    array, line = np.arange(40.0).reshape(20, 2), np.arange(7)
+    write_group(tmp_path / "large.zarr", {}, {"array": array, "line": line})
+    assert len(chunks(tmp_path / "large.zarr")) == 7 + 2
+    _, arrays = read_group(tmp_path / "large.zarr")
+    np.testing.assert_array_equal(arrays["array"], array)
+    np.testing.assert_array_equal(arrays["line"], line)
 
 
 def test_a_path_in_use_is_refused_and_replaced_only_on_request(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""What folds of a long experiment gave, in small files: an interrupted run goes on with the folds that are missing."""
+"""What parts of a long experiment gave, in small files: an interrupted run goes on with the parts that are missing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,17 +14,23 @@ from gramline.pipeline.files import write_whole
 
 
 @dataclass(frozen=True)
-class KeptFolds:
-    """A folder with one JSON file per fold; without a folder nothing is kept."""
+class KeptParts:
+    """A folder with one JSON file per part (a fold, a size); without a folder nothing is kept."""
 
     folder: Path | None
 
     def path(self, parts: Sequence[Any]) -> Path | None:
-        """The file of a fold; `parts` are everything that decides what it gives, as text."""
+        """The file of a part; `parts` are everything that decides what it gives, as text."""
         if self.folder is None:
             return None
         words = "\n".join([version("gramline"), *map(str, parts)])
         return self.folder / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.json"
+
+    def every(self) -> Iterator[tuple[Path, Any]]:
+        """All files that are there, also of other versions, and what they hold."""
+        if self.folder is not None and self.folder.is_dir():
+            for path in sorted(self.folder.glob("*.json")):
+                yield path, load(path)
 
     def clear(self) -> None:
         """Everything is in the results: remove the files."""
@@ -36,7 +42,7 @@ class KeptFolds:
 
 
 def load(path: Path | None) -> Any:
-    """What a fold gave, None where that is not known."""
+    """What a part gave, None where that is not known."""
     return json.loads(path.read_text("utf-8")) if path is not None and path.is_file() else None
 
 
