@@ -34,6 +34,7 @@ from gramline.pipeline.gram.keep import EVERYTHING, Keep
 from gramline.pipeline.gram.packed_blocks import CORPUS, PackedBlocks, write_blocks
 from gramline.pipeline.gram.spec import GramSpec
 from gramline.pipeline.gram.strays import segment_named
+from gramline.pipeline.storage.finite_loops import all_finite
 from gramline.pipeline.storage.groups import (
     COMPRESSIONS,
     ROWS,
@@ -43,7 +44,6 @@ from gramline.pipeline.storage.groups import (
     open_group,
     read_attributes,
 )
-from gramline.pipeline.storage.finite_loops import all_finite
 from gramline.pipeline.storage.places import STORE, is_local, local_path, storage_error, storage_errors
 from gramline.pipeline.storage.tile_array import ChunkError, TileArray
 from gramline.pipeline.storage.writer import REVISION, GroupWriter, write_attributes
