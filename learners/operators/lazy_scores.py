@@ -66,8 +66,11 @@ class LazyScores:
         A problem that is left out does not receive what was changed before, and never will: leave out only those that
         have ended. `coming` are the rows of the next visits, in order, where the learner knows them.
         """
-        here, local, own = self._brought(rows, problems, coming)
-        return Visit(here, local, self._source.square(here), list(own), list(own.values()))
+        self._order(coming)
+        here, local = self._source.visit(rows)
+        tile = self._source.square(here)  # others are at work on what was ordered meanwhile
+        own = self._brought(rows, here, problems)
+        return Visit(here, local, tile, list(own), list(own.values()))
 
     def refresh(
         self, rows: Rows, problems: Sequence[int] | None = None, coming: Sequence[Rows] = ()
@@ -77,7 +80,9 @@ class LazyScores:
         For each row asked for its column of the scores, shape (n,), and the scores of these problems; copies. What
         the rows receive here they do not receive again, so a look at all rows between two passes costs no tile.
         """
-        here, local, own = self._brought(rows, problems, coming)
+        self._order(coming)
+        here, local = self._source.visit(rows)
+        own = self._brought(rows, here, problems)
         self._keep(here, own, self._clock)
         return local, list(own.values())
 
@@ -89,15 +94,16 @@ class LazyScores:
             self._packets += self._made(visit.rows, made)
         self._keep(visit.rows, dict(zip(visit.problems, visit.scores, strict=True)), self._clock)
 
-    def _brought(
-        self, rows: Rows, problems: Sequence[int] | None, coming: Sequence[Rows]
-    ) -> tuple[Rows, Indices, dict[int, Scores]]:
-        """Rows of the source, for each row asked for its column, and scores with all changes, ordered ones first."""
+    def _order(self, coming: Sequence[Rows]) -> None:
+        """Have changes brought to coming visits, before anything is waited for."""
+        if self._orders is not None:
+            self._orders.place(coming, self._packets)
+
+    def _brought(self, rows: Rows, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
+        """The scores of rows of the Gram, `here` of the source, with all changes, ordered ones first; copies."""
         if self._orders is not None:
             self._orders.deliver(rows, self._scores)
-            self._orders.place(coming, self._packets)
-        here, local = self._source.visit(rows)
-        return here, local, self._received(here, problems)
+        return self._received(here, problems)
 
     def _received(self, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
         """The scores of some rows of the source by problem, with all that these have not received; copies."""

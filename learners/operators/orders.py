@@ -26,6 +26,7 @@ class Order(NamedTuple):
     rows: Rows
     since: Indices
     packets: Sequence[Packet]
+    is_urgent: bool = False  # the learner waits for it next
 
 
 Receive = Callable[[], Mapping[int, Scores]]  # waits for what an order asked for, by problem
@@ -62,13 +63,15 @@ class Orders:
 
     def place(self, coming: Sequence[Rows], packets: Sequence[Packet]) -> None:
         """Order for the next visit and for the one AHEAD; `coming` are the rows of the next visits, of the Gram."""
-        for rows in (*coming[:1], *coming[AHEAD - 1 : AHEAD]):
+        for distance, rows in enumerate(coming[:AHEAD], 1):
+            if distance not in (1, AHEAD):
+                continue
             here, _ = self._source.visit(rows)
             before = self._placed.setdefault(_key(rows), [])
             since = np.full(_n_rows(here), before[-1].stamp) if before else self._source.seen(here).copy()
             newer = [packet for packet in packets if packet.stamp > int(since.min(initial=0))]
             if newer:
-                receive = self._spreader.start(Order(here, since, newer))
+                receive = self._spreader.start(Order(here, since, newer, is_urgent=distance == 1))
                 before.append(_Placed(here, since, max(packet.stamp for packet in newer), receive))
 
     def deliver(self, rows: Rows, scores: Sequence[Scores]) -> None:

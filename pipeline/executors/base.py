@@ -63,9 +63,12 @@ class StartsTasks(Protocol):
     """An executor whose tasks run while the caller does something else: other processes."""
 
     def start(
-        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2, is_urgent: bool = False
     ) -> Generator[Outcome[Task, Result], None, None]:
-        """All tasks are on their way when this returns; their outcomes come as in `Executor.run`."""
+        """All tasks are on their way when this returns; their outcomes come as in `Executor.run`.
+
+        Those that are urgent go before all that wait.
+        """
         ...
 
 

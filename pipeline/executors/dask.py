@@ -108,10 +108,10 @@ class DaskExecutor:
         watch.look()
 
     def start(
-        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2, is_urgent: bool = False
     ) -> Generator[Outcome[Task, Result], None, None]:
         """One outcome per task, all of which are on their way when this returns; see `StartsTasks.start`."""
-        flight: Flight[Task] = self._flight(function, retries)
+        flight: Flight[Task] = self._flight(function, retries, int(is_urgent))
         every = list(tasks)
         watch = self._started_watch
         watch.threads()
@@ -127,9 +127,9 @@ class DaskExecutor:
         """One for all tasks that were started: they are many small runs."""
         return self._watch()
 
-    def _flight(self, function: Callable[[Task], Result], retries: int) -> Flight[Task]:
+    def _flight(self, function: Callable[[Task], Result], retries: int, priority: int = 0) -> Flight[Task]:
         name = str(getattr(function, "__name__", "task"))
-        return Flight(_Cluster(self, function, retries, uuid4().hex, count()), name, self._experience)
+        return Flight(_Cluster(self, function, retries, uuid4().hex, count(), priority), name, self._experience)
 
     def _outcomes(
         self, flight: Flight[Task], watch: WorkerWatch, tasks: Iterator[Task]
@@ -166,17 +166,14 @@ class DaskExecutor:
             yield from outcomes
 
     def submit(
-        self, function: Callable[[Task], Any], bundles: Sequence[Bundle], keys: Sequence[str], workers: Sequence[str]
+        self, function: Callable[[Task], Any], sent: Sequence[tuple[str, Bundle]], workers: Sequence[str], priority: int
     ) -> list[Future]:
-        """Send bundles of tasks, preferably to these workers; others may take them from there."""
+        """Send bundles of tasks with their keys, preferably to these workers; others may take them from there."""
         try:
             call = partial(attempt_on_worker, function)
-            where = list(workers) or None
-            futures = list(
-                self._client.map(
-                    call, bundles, key=list(keys), pure=False, workers=where, allow_other_workers=where is not None
-                )
-            )
+            keys, bundles = [key for key, _ in sent], [bundle for _, bundle in sent]
+            places: dict[str, Any] = {"workers": list(workers), "allow_other_workers": True} if workers else {}
+            futures = list(self._client.map(call, bundles, key=keys, pure=False, priority=priority, **places))
         except LOST as error:
             raise self._lost() from error
         self.n_sent += sum(map(len, bundles))
@@ -295,10 +292,12 @@ class _Cluster:
     retries: int
     run: str
     numbers: Iterator[int]
+    priority: int
 
     def submit(self, bundles: Sequence[Bundle], workers: Sequence[str]) -> list[Future]:
-        keys = [f"{call_name(self.function, bundle[0])}-{self.run}-{next(self.numbers)}" for bundle in bundles]
-        return self.executor.submit(self.function, bundles, keys, workers)
+        name = partial(call_name, self.function)
+        sent = [(f"{name(bundle[0])}-{self.run}-{next(self.numbers)}", bundle) for bundle in bundles]
+        return self.executor.submit(self.function, sent, workers, self.priority)
 
     def others(self, futures: Sequence[Future]) -> list[str]:
         return self.executor.others(futures)

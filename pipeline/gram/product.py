@@ -41,10 +41,10 @@ class TileReader:
         self._store = store
         self._free: deque[NDArray[np.uint8]] = deque(maxlen=BUFFERS_KEPT)
 
-    def read(self, i: int, j: int, *, check_finite: bool = True) -> NDArray[Any]:
+    def read(self, i: int, j: int) -> NDArray[Any]:
         """A stored tile; see `TileStore.read_tile`."""
         buffer = self._lend() if self._store.keeps(i, j) else None
-        return self._store.read_tile(i, j, buffer, check_finite=check_finite)
+        return self._store.read_tile(i, j, buffer)
 
     def _lend(self) -> NDArray[np.uint8] | None:
         """A buffer for one tile; None where tiles always come in memory of their own."""
@@ -60,13 +60,13 @@ class TileReader:
         finalize(lent, self._free.append, memory).atexit = False
         return lent
 
-    def stream(self, keys: Iterable[Key], *, check_finite: bool = True) -> Iterator[tuple[Key, NDArray[Any]]]:
+    def stream(self, keys: Iterable[Key]) -> Iterator[tuple[Key, NDArray[Any]]]:
         """(key, tile) in the order of `keys`, at most AHEAD + 1 of them in memory besides those the caller keeps."""
         pending: deque[tuple[Key, Future[NDArray[Any]]]] = deque()
         with ThreadPoolExecutor(1, thread_name_prefix="tile-reader") as pool:
             try:
                 for key in keys:
-                    pending.append((key, pool.submit(self.read, *key, check_finite=check_finite)))
+                    pending.append((key, pool.submit(self.read, *key)))
                     if len(pending) > AHEAD:
                         yield _next(pending)
                 while pending:

@@ -177,18 +177,14 @@ class StoredGram:
         ends = {part[-1] for part in parts}
         # The strips are too small to be worth a thread's while; the second core reads.
         with one_blas_thread():
-            for key, tile in self._stream([key for part in parts for key in part], check_finite=False):
+            for key, tile in self._stream([key for part in parts for key in part]):
                 product.add(*key, tile)
                 if key in ends:
                     total.add(product.taken())
-        result = total.result()
-        if not np.isfinite(result).all() and np.isfinite(W).all():
-            for i, j in keys:  # one of them is to blame, and says so when it is read with care
-                self.store.read_tile(i, j)
-        return result
+        return total.result()
 
-    def _stream(self, keys: list[Key], *, check_finite: bool = True) -> Iterator[tuple[Key, NDArray[Any]]]:
-        for key, tile in self._reader.stream(keys, check_finite=check_finite):
+    def _stream(self, keys: list[Key]) -> Iterator[tuple[Key, NDArray[Any]]]:
+        for key, tile in self._reader.stream(keys):
             self._count([key])
             yield key, tile
 

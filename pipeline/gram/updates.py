@@ -46,12 +46,14 @@ class UpdateTask:
     part: int
     first_row: int  # of those that are visited
     packets: tuple[int, ...]
+    is_urgent: bool
 
     may_run_twice: ClassVar[bool] = True
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        return self.identity, self.first_row, self.part
+    def place(self) -> tuple[str, int, int] | None:
+        """What is urgent goes to whoever is free first."""
+        return None if self.is_urgent else (self.identity, self.first_row, self.part)
 
 
 class UpdateSpreader:
@@ -74,10 +76,19 @@ class UpdateSpreader:
         self._letters.write(_order(number), {"rows": rows, "since": order.since, "widths": widths})
         store, letters = self._store, self._letters.url
         parts = [
-            UpdateTask(store.url, store.identity, letters, number, part, int(rows[0]), tuple(numbers[low:high]))
+            UpdateTask(
+                store.url,
+                store.identity,
+                letters,
+                number,
+                part,
+                int(rows[0]),
+                tuple(numbers[low:high]),
+                order.is_urgent,
+            )
             for part, (low, high) in enumerate(pairwise(_cuts(order)))
         ]
-        outcomes = self._executor.start(update_rows, parts)
+        outcomes = self._executor.start(update_rows, parts, is_urgent=order.is_urgent)
         return lambda: self._received(number, len(parts), outcomes)
 
     def _published(self, packet: Packet) -> int:

@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from gramline.kernels.errors import LocatedError
 from gramline.pipeline.errors import StoreDamagedError, first_line
 from gramline.pipeline.files import write_then_rename
+from gramline.pipeline.storage.finite_loops import all_finite
 from gramline.pipeline.storage.groups import delete_chunk, list_chunks, open_array, open_group
 from gramline.pipeline.storage.object_store import STORAGE_ERRORS
 from gramline.pipeline.storage.places import is_local, local_path, require_inside
 from gramline.pipeline.storage.writer import grow_array
 
-PIECE_BYTES = 1 << 19  # read at a time: it stays in the second-level cache until its checksum is taken
+PIECE_BYTES = 1 << 19  # read at a time: it stays in the second-level cache until it is checked
 UNREADABLE: tuple[type[Exception], ...] = (ValueError, RuntimeError, *STORAGE_ERRORS)  # what Zarr raises at a chunk
 CHECKSUM_BYTES = 4  # what crc32c appends to a chunk
+NOT_FINITE = "it holds a value that is not a finite number"
 
 
 class ChunkError(LocatedError):
@@ -88,7 +90,7 @@ class TileArray:
                 shutil.copyfile(source, partial)
 
     def read(self, i: int, j: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[Any]:
-        """One whole tile, checked; ChunkError when missing or damaged.
+        """One whole tile, every number finite; ChunkError when missing or damaged.
 
         `buffer` of `buffer_bytes` may be given to be read into: the tile is then a view of it.
         """
@@ -101,6 +103,8 @@ class TileArray:
             raise ChunkError(first_line(error)) from None
         if np.isnan(tile[0, 0]):
             raise ChunkError("it is missing")
+        if not all_finite(tile):
+            raise ChunkError(NOT_FINITE)
         return tile
 
     def _read_plain(self, path: Path, buffer: NDArray[np.uint8] | None) -> NDArray[Any]:
@@ -114,11 +118,12 @@ class TileArray:
                 raw = np.empty(expected, np.uint8) if buffer is None else buffer
                 body = raw[:-CHECKSUM_BYTES].view()
                 body.flags.writeable = False  # google_crc32c takes only read-only memory
-                checksum = 0
+                checksum, is_finite, little = 0, True, self.dtype.newbyteorder("<")
                 for first in range(0, self.tile_bytes, PIECE_BYTES):  # checked while it is still in the cache
                     piece = slice(first, min(first + PIECE_BYTES, self.tile_bytes))
                     self._fill(file, raw[piece])
                     checksum = google_crc32c.extend(checksum, body[piece])
+                    is_finite = is_finite and all_finite(body[piece].view(little))
                 self._fill(file, raw[self.tile_bytes :])
         except FileNotFoundError:
             raise ChunkError("it is missing") from None
@@ -126,7 +131,9 @@ class TileArray:
             raise ChunkError(error.strerror or type(error).__name__) from None
         if checksum != int.from_bytes(raw[-CHECKSUM_BYTES:].tobytes(), "little"):
             raise ChunkError("its checksum does not match")
-        return body.view(self.dtype.newbyteorder("<")).reshape(self.chunks)
+        if not is_finite:
+            raise ChunkError(NOT_FINITE)
+        return body.view(little).reshape(self.chunks)
 
     @staticmethod
     def _fill(file: FileIO, target: NDArray[np.uint8]) -> None:

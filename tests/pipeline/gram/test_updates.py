@@ -43,12 +43,13 @@ class LateExecutor(InlineExecutor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.n_tasks = 0
+        self.n_tasks = self.n_urgent = 0
 
     def start(
-        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2, is_urgent: bool = False
     ) -> Generator[Outcome[Task, Result], None, None]:
         every = list(tasks)
+        self.n_urgent += is_urgent
         self.n_tasks += len(every)
         return self.run(function, every, retries=retries)
 
@@ -80,6 +81,7 @@ def test_weights_are_those_of_one_process(
     gram = spread_gram(tmp_path / "g.zarr", KERNELS[kernel], POLICIES[keep], executor, monkeypatch)
     spread = learner.fresh().fit(gram, CORPUS.labels)
     assert executor.n_tasks > 2 * gram.layout.rows.n_blocks
+    assert 0 < executor.n_urgent < executor.n_tasks
     assert all(map(np.array_equal, weights(spread), weights(alone)))
     assert spread.mistakes_ == alone.mistakes_
     assert not list(tmp_path.glob("*.partial"))
