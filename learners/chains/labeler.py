@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from math import erfc, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ class ChainScores(NamedTuple):
 class ChainLabeler(Learner):
     """score(x, y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]; predicts the best path."""
 
-    uses_partial_labels: ClassVar[bool] = False  # whether it learns from structures that lack a label somewhere
-    unlabeled: Unlabeled  # what `fit` does with them otherwise
+    unlabeled: Unlabeled  # what `fit` does with structures that lack a label, unless `partial_labels` says otherwise
     constraints: str  # which paths may be predicted
 
     transition_: Floats  # T, [previous][current]

@@ -114,7 +114,6 @@ class TwoFormLabeler(ChainLabeler, GramLearner, CorpusLearner):
 class ChoosingChainLabeler(ChoosesOnGram, TwoFormLabeler):
     """One with a constant that may be open, and a loss that makes something of every label that is there."""
 
-    uses_partial_labels: ClassVar[bool] = True
     unlabeled: Unlabeled = "drop"  # no parameter: structures without any label are left out, whoever asks
 
     trials_: dict[str, Any]

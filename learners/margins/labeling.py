@@ -62,6 +62,7 @@ class LabelingSVM(MarginLabeler, PositionLabeler):
 
     name: ClassVar[str] = "labeling-svm"
     summary: ClassVar[str] = "support vector machine over positions, from a Gram matrix of a labeling kernel"
+    partial_labels: ClassVar[str] = "the other positions learn"
     round_measure: ClassVar[str] = "positions inside the margin"
 
     dual_: Matrix

@@ -65,6 +65,7 @@ class StructuredSVM(MarginLabeler, ChoosingChainLabeler):
     name: ClassVar[str] = "structured-svm"
     summary: ClassVar[str] = "support vector machine of label chains, from features or any Gram matrix"
     title: ClassVar[str] = "structured support vector machine"
+    partial_labels: ClassVar[str] = "each of them ends a chain, and the labeled positions around it learn"
     round_measure: ClassVar[str] = "structures inside the margin"
 
     def __init__(

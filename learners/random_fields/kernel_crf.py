@@ -86,6 +86,7 @@ class KernelCRF(ChoosingChainLabeler):
     )
     constant: ClassVar[Constant] = Constant("penalty", _penalty, tolerance=1e-3, limit="iterations", most=60)
     title: ClassVar[str] = "conditional random field"
+    partial_labels: ClassVar[str] = "what each of them may be is summed over"
 
     penalty_: float
     objective_: float
