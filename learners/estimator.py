@@ -130,6 +130,7 @@ class Learner(Estimator):
     is_lazy: ClassVar[bool] = False  # asks for rows that changed: values computed then cost less than tiles kept
     round_measure: ClassVar[str] = ""  # what fit(..., progress=) is told after every round; empty: it takes none
     row_arrays: ClassVar[tuple[str, ...]] = ()  # fitted arrays with one row per training row of the Gram
+    partial_labels: ClassVar[str] = ""  # what it makes of missing labels where a structure has others; empty: unsaid
     paper: ClassVar[Mapping[str, Any]] = {}  # parameters of the published learner that are not the defaults here
 
     @classmethod

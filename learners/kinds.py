@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from gramline.kernels.packing import Packable, Packed
 from gramline.learners.arrays import Matrix
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
 from gramline.learners.estimator import Learner
 from gramline.learners.labels import Labels
 from gramline.learners.operators.operator import GramOperator
@@ -41,21 +42,40 @@ class SharedPassLearner(GramLearner):
     """A learner on a Gram matrix that can train many label problems in one pass over the tiles."""
 
     @classmethod
-    @abstractmethod
     def fit_many(
         cls,
-        learners: Sequence[Any],
+        learners: Sequence[Self],
         gram: GramOperator,
         label_sets: Sequence[Labels],
         *,
         progress: RoundProgress | None = None,
+        checkpoint: Checkpoint = NOWHERE,
     ) -> list[list[list[str]]]:
         """Fit every learner, all of this class, on its own labels; every tile is read once for all of them.
 
         Equal to separate fits. Returns for each learner the labels that it predicts for all rows. `progress` is
-        called after every round with the mistakes of all problems; a learner without rounds never calls it. Learners
-        whose `resumes` is true take a `checkpoint`, too, of all of them together.
+        called after every round with the mistakes of all problems; a learner without rounds never calls it. The
+        `checkpoint` is of all of them together.
         """
+        cls._train_all(learners, gram, label_sets, progress, checkpoint)
+        return cls._predict_all(learners, gram)
+
+    @classmethod
+    @abstractmethod
+    def _train_all(
+        cls,
+        learners: Sequence[Self],
+        gram: GramOperator,
+        label_sets: Sequence[Labels],
+        progress: RoundProgress | None,
+        checkpoint: Checkpoint,
+    ) -> None:
+        """Fit every learner on its own labels."""
+
+    @classmethod
+    @abstractmethod
+    def _predict_all(cls, learners: Sequence[Self], gram: GramOperator) -> list[list[list[str]]]:
+        """What every fitted learner predicts for all rows, by one product."""
 
     @abstractmethod
     def pass_columns(self, n_labels: int) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from gramline.kernels.packing import MISSING, Packed
 from gramline.learners.arrays import Indices, Matrix
 from gramline.learners.checkpoints import Checkpoint
-from gramline.learners.chosen_constants import LabelLists
+from gramline.learners.chosen_constants import ChoosesConstant, LabelLists, train_chosen
+from gramline.learners.kinds import RoundProgress, SharedPassLearner
 from gramline.learners.labels import Labels, decode_labels, label_lists
 from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.token_features import label_names
@@ -21,26 +23,46 @@ ARRAYS = 6  # of `pass_columns` numbers per row that a training holds, as plans 
 Predicted = Sequence[Sequence[Sequence[str]]]
 
 
+class ChoosesOnGram(ChoosesConstant, SharedPassLearner):
+    """One whose trials share the tiles with each other, and with those of other problems."""
+
+    @classmethod
+    def _train_all(
+        cls,
+        learners: Sequence[Self],
+        gram: GramOperator,
+        label_sets: Sequence[Labels],
+        progress: RoundProgress | None,
+        checkpoint: Checkpoint,
+    ) -> None:
+        for learner in learners:
+            learner.check_parameters()
+        check_square(gram)
+        lengths = gram.layout.rows.lengths
+        sets = [label_lists(labels, lengths) for labels in label_sets]
+        train_chosen(learners, GramExamples(cls, gram, sets, progress), checkpoint)
+
+    @classmethod
+    @abstractmethod
+    def _train_fixed(
+        cls,
+        learners: Sequence[Self],
+        gram: GramOperator,
+        label_sets: Sequence[LabelLists],
+        progress: RoundProgress | None,
+        checkpoint: Checkpoint,
+    ) -> None:
+        """Fit every learner, whose constant is a number, on its own labels."""
+
+
 @dataclass(frozen=True, eq=False)
 class GramExamples:
     """Rows of a square Gram matrix; each learner has labels of its own, and all share the tiles."""
 
+    kind: type[ChoosesOnGram]
     gram: GramOperator
     label_sets: list[LabelLists]
-    fit_all: Callable[[Sequence[Any], list[LabelLists], Checkpoint], None]
-    predict_all: Callable[[Sequence[Any], GramOperator], Predicted]
-
-    @classmethod
-    def of(
-        cls,
-        gram: GramOperator,
-        label_sets: Sequence[Labels],
-        fit_all: Callable[[Sequence[Any], list[LabelLists], Checkpoint], None],
-        predict_all: Callable[[Sequence[Any], GramOperator], Predicted],
-    ) -> GramExamples:
-        check_square(gram)
-        lengths = gram.layout.rows.lengths
-        return cls(gram, [label_lists(labels, lengths) for labels in label_sets], fit_all, predict_all)
+    progress: RoundProgress | None
 
     @property
     def lengths(self) -> Indices:
@@ -60,10 +82,10 @@ class GramExamples:
         self, learners: Sequence[Any], problems: Sequence[int], hidden: Sequence[Indices], checkpoint: Checkpoint
     ) -> None:
         sets = [_hide(self.label_sets[problem], own) for problem, own in zip(problems, hidden, strict=True)]
-        self.fit_all(learners, sets, checkpoint)
+        self.kind._train_fixed(learners, self.gram, sets, self.progress, checkpoint)
 
     def predict(self, learners: Sequence[Any]) -> Predicted:
-        return self.predict_all(learners, self.gram)
+        return self.kind._predict_all(learners, self.gram)
 
 
 @dataclass(frozen=True, eq=False)

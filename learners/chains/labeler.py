@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from math import erfc, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gramline.kernels.packing import MISSING, Packable, Packed
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.chains.constraints import allowed_steps
+from gramline.learners.chains.dual_sums import dual_sums, sized
 from gramline.learners.chains.moments import path_moments
-from gramline.learners.chains.viterbi import magnitude_probe, path_scores, viterbi
-from gramline.learners.errors import LabelError, LearnerError
+from gramline.learners.chains.viterbi import path_scores, viterbi
+from gramline.learners.errors import LabelError
 from gramline.learners.estimator import Learner, Unlabeled
 from gramline.learners.labels import Labels, decode_labels, label_lists
 from gramline.learners.operators.operator import GramOperator, check_cross, is_operator
@@ -34,8 +35,7 @@ class ChainScores(NamedTuple):
 class ChainLabeler(Learner):
     """score(x, y) = sum_k S[k, y_k] + sum_{k > 0} T[y_{k-1}, y_k]; predicts the best path."""
 
-    uses_partial_labels: ClassVar[bool] = False  # whether it learns from structures that lack a label somewhere
-    unlabeled: Unlabeled  # what `fit` does with them otherwise
+    unlabeled: Unlabeled  # what `fit` does with structures that lack a label, unless `partial_labels` says otherwise
     constraints: str  # which paths may be predicted
 
     transition_: Floats  # T, [previous][current]
@@ -116,26 +116,20 @@ def cross_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -
 
 def dual_scores(cross: GramOperator, weights: Floats, names: tuple[str, ...]) -> ChainScores:
     """S = G(train, new)^T A of dual weights A, and the size of the numbers that were summed."""
-    sums, starts, _ = cross_scores(cross, _probed(weights), names)
-    return ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1))
+    check_cross(cross, len(weights), names)
+    (own,) = dual_sums(cross, [sized(weights)])
+    return ChainScores(own.sums, cross.layout.cols.structure_starts, own.sizes)
 
 
 def predict_rows(
     learners: Sequence[ChainLabeler], weights: Sequence[Floats], gram: GramOperator
 ) -> list[list[list[str]]]:
     """What every fitted learner predicts for all rows of a square Gram from its dual weights, by one product."""
-    columns = [_probed(own) for own in weights]
-    ends = np.cumsum([own.shape[1] for own in columns])  # problems may differ in their number of labels
-    every = np.split(gram.matmul(np.hstack(columns), transpose=True), ends[:-1], axis=1)
     starts = gram.layout.cols.structure_starts
     return [
-        learner.decoded(ChainScores(sums[:, :-1], starts, np.abs(sums).max(axis=1)))
-        for learner, sums in zip(learners, every, strict=True)
+        learner.decoded(ChainScores(own.sums, starts, own.sizes))
+        for learner, own in zip(learners, dual_sums(gram, list(map(sized, weights))), strict=True)
     ]
-
-
-def _probed(weights: Floats) -> Floats:
-    return np.column_stack([weights, magnitude_probe(np.abs(weights).max(axis=1))])
 
 
 def feature_scores(corpus: Packable | Packed, emission: Floats, names: Sequence[str]) -> ChainScores:
@@ -143,21 +137,3 @@ def feature_scores(corpus: Packable | Packed, emission: Floats, names: Sequence[
     packed = packed_sequences(corpus)
     scores, sizes = emission_scores(known_features(packed, names), emission)
     return ChainScores(scores, packed.starts, sizes)
-
-
-def check_form(evidence: Evidence, what: str, *, dual: bool) -> None:
-    """A learner that has both forms, `what`, reads a Gram matrix in the dual one and a corpus in the primal one."""
-    if is_operator(evidence) != dual:
-        wanted, given = ("a Gram matrix", "a corpus") if dual else ("a corpus", "a Gram matrix")
-        form, other = ("dual", "false") if dual else ("primal", "true")
-        raise LearnerError(
-            f"the {form} {what} reads {wanted}, but was given {given}", advice=f"set dual to {other} for {given}"
-        )
-
-
-def check_labels_of_form(labels: Labels | None, *, dual: bool) -> None:
-    """A Gram matrix comes with labels, a corpus carries its own."""
-    if dual and labels is None:
-        raise LearnerError("the dual form learns from a Gram and labels; call fit(gram, labels)")
-    if not dual and labels is not None:
-        raise LearnerError("a corpus carries its labels; call fit(corpus)")

@@ -14,12 +14,12 @@ import numpy as np
 
 from gramline.learners.arrays import Floats, Mask, Matrix, SmallCounts, WideCodes
 from gramline.learners.chains.constraints import allowed_steps
-from gramline.learners.chains.viterbi import TIE, magnitude_probe, viterbi
-from gramline.learners.kinds import SharedPassLearner
-from gramline.learners.labels import decode_labels
+from gramline.learners.chains.dual_sums import DualSums, dual_sums, fill_sizes
+from gramline.learners.chains.viterbi import TIE, viterbi
+from gramline.learners.checkpoints import NOWHERE, Checkpoint
+from gramline.learners.kinds import RoundProgress, SharedPassLearner
+from gramline.learners.labels import Labels, decode_labels
 from gramline.learners.operators.operator import GramOperator, check_cross
-
-BLOCK_ROWS = 1 << 14  # of training rows that are looked at together, so that nothing else is as large as the weights
 
 
 class Given(NamedTuple):
@@ -52,6 +52,33 @@ class PositionLabeler(SharedPassLearner):
     label_kernel_: Matrix | None  # ky, None for the identity
     uniform_prior_: bool
 
+    def fit(
+        self,
+        gram: GramOperator,
+        labels: Labels,
+        *,
+        progress: RoundProgress | None = None,
+        checkpoint: Checkpoint = NOWHERE,
+    ) -> Self:
+        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none.
+
+        `progress` is called after every round or pass with its number, from 1, and what is counted (`round_measure`).
+        """
+        self._train_all([self], gram, [labels], progress, checkpoint)
+        return self
+
+    @classmethod
+    def _predict_all(cls, learners: Sequence[Self], gram: GramOperator) -> list[list[list[str]]]:
+        every = dual_sums(gram, [learner._columns(gram) for learner in learners])
+        return [learner._decided(gram, own) for learner, own in zip(learners, every, strict=True)]
+
+    def pass_columns(self, n_labels: int) -> int:
+        return n_labels + 1  # scores, and their magnitude
+
+    @property
+    def resumes(self) -> bool:
+        return True
+
     @abstractmethod
     def _dual(self) -> SmallCounts | Matrix:
         """A, the weights that predict."""
@@ -68,34 +95,29 @@ class PositionLabeler(SharedPassLearner):
     def predict(self, cross: GramOperator) -> list[list[str]]:
         """Labels of every new structure."""
         self._column_prior(cross)
-        return self._decided(cross, cross.matmul(self._columns(cross), transpose=True))
+        (own,) = dual_sums(cross, [self._columns(cross)])
+        return self._decided(cross, own)
 
     def support(self) -> Mask:
         self.require_fitted()
         return np.asarray(self._dual().any(axis=1), np.bool_)
 
     def _columns(self, cross: GramOperator) -> Matrix:
-        """What prediction multiplies by: the weights, and how large the numbers are that will be summed."""
-        dual = self._dual()
-        columns = np.empty((len(dual), len(self.label_names_) + 1))
+        """What prediction multiplies by."""
+        columns = np.empty((len(self._dual()), len(self.label_names_) + 1))
         self._weights(cross, columns[:, :-1])
-        for first in range(0, len(columns), BLOCK_ROWS):
-            rows = columns[first : first + BLOCK_ROWS]
-            rows[:, -1] = np.abs(rows[:, :-1]).max(axis=1)
-        columns[:, -1] = magnitude_probe(columns[:, -1])
-        return columns
+        return fill_sizes(columns)
 
-    def _decided(self, cross: GramOperator, sums: Matrix) -> list[list[str]]:
-        """The lowest of the tied best labels from G.T @ columns, shape (n_columns, n_labels + 1)."""
+    def _decided(self, cross: GramOperator, own: DualSums) -> list[list[str]]:
+        """The lowest of the tied best labels."""
         prior = self._column_prior(cross)
-        scores = sums[:, :-1] * prior
+        scores = own.sums * prior
         if allowed := allowed_steps(self.constraints, self.label_names_):
-            sizes = np.abs(sums).max(axis=1)
-            codes, _ = viterbi(scores, np.zeros_like(allowed.step), cross.layout.cols.structure_starts, sizes, allowed)
+            starts = cross.layout.cols.structure_starts
+            codes, _ = viterbi(scores, np.zeros_like(allowed.step), starts, own.sizes, allowed)
             return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
         best = scores.argmax(axis=1)[:, None]
-        magnitude = np.maximum(np.abs(sums[:, -1]), np.abs(sums[:, :-1]).max(axis=1))[:, None]
-        tolerance = TIE * magnitude * np.maximum(prior, np.take_along_axis(prior, best, axis=1))
+        tolerance = TIE * own.sizes[:, None] * np.maximum(prior, np.take_along_axis(prior, best, axis=1))
         codes = (scores >= np.take_along_axis(scores, best, axis=1) - tolerance).argmax(axis=1)
         return decode_labels(codes, self.label_names_, cross.layout.cols.lengths)
 
@@ -118,11 +140,3 @@ class PositionLabeler(SharedPassLearner):
         if cross.col_prior is None:
             return np.full((cross.shape[1], n_labels), self._uniform_probability())
         return cross.col_prior
-
-
-def predict_rows(learners: Sequence[PositionLabeler], gram: GramOperator) -> list[list[list[str]]]:
-    """What every fitted learner predicts for all rows of a square Gram, from one product."""
-    columns = [learner._columns(gram) for learner in learners]
-    ends = np.cumsum([own.shape[1] for own in columns])  # problems may differ in their number of labels
-    sums = np.split(gram.matmul(np.hstack(columns), transpose=True), ends[:-1], axis=1)
-    return [learner._decided(gram, own) for learner, own in zip(learners, sums, strict=True)]

@@ -115,22 +115,29 @@ class ChainProblem:
         positions, own = self.layout.rows(block), self._own(block)
         change, sizes = np.zeros((len(visit.tile), self.n_labels)), np.zeros(len(visit.tile))
         dual = Dual(*scores, self.alpha[positions], self.lag[positions], change, sizes)
-        bad, gained = visit_chains(
-            visit.tile,
-            visit.local,
-            self._chains(block),
-            self._atoms(block),
-            dual,
-            self.transitions,
-            self.margin,
-            self.decoder,
-            self.n_visits,
-            self.is_inner,
-        )
-        if bad >= 0:
-            raise self._refused(own.start + bad)
-        self.n_visits += own.stop - own.start
-        self.gained += gained
+        while True:
+            bad, gained = visit_chains(
+                visit.tile,
+                visit.local,
+                self._chains(block),
+                self._atoms(block),
+                dual,
+                self.transitions,
+                self.margin,
+                self.decoder,
+                self.n_visits,
+                self.is_inner,
+            )
+            if bad >= 0:
+                raise self._refused(own.start + bad)
+            self.n_visits += own.stop - own.start
+            self.gained += gained
+            # Where one block has all rows nobody waits for its changes: the inner passes follow at once.
+            if self.layout.n_blocks > 1:
+                break
+            self.end_pass()
+            if not self.is_inner:
+                break
         rows = np.flatnonzero(sizes)
         return Change(rows, change[rows], sizes[rows]) if len(rows) else None
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from gramline.kernels.parameters import Positive, Whole
-from gramline.learners.arrays import Indices, Matrix
+from gramline.learners.arrays import Codes, Indices, Matrix
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.positions import Given, PositionLabeler, predict_rows
-from gramline.learners.checkpoints import NOWHERE, Checkpoint, State
-from gramline.learners.chosen_constants import ChoosesConstant, Constant, LabelLists, train_chosen
-from gramline.learners.kinds import RoundProgress
-from gramline.learners.labels import Labels, encode_labels
-from gramline.learners.margins.constant import AUTO_C, CONSTANT, OpenC
+from gramline.learners.chains.positions import Given, PositionLabeler
+from gramline.learners.checkpoints import State
+from gramline.learners.margins.constant import AUTO_C, OpenC
+from gramline.learners.margins.dual_ascent import MarginLabeler
 from gramline.learners.margins.labeling_loops import Steps, Weights, margin_terms, visit_block
-from gramline.learners.margins.passes import Bounds, Stopping, Terms, convergence_notes, train
+from gramline.learners.margins.passes import Bounds, Stopping, Terms
 from gramline.learners.operators.layout import BlockLayout
 from gramline.learners.operators.lazy_scores import Change, Visit
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.operators.packets import Scores
-from gramline.learners.trial_examples import GramExamples
 
 
-class LabelingSVM(ChoosesConstant, PositionLabeler):
+class LabelingSVM(MarginLabeler, PositionLabeler):
     """min |w|^2 / 2 + C sum_t ( max_b ([b != y_t] + S[t, b]) - S[t, y_t] ),  S = P o (G ((A o P) ky)).
 
     The multi-class machine of Crammer and Singer on every labeled position, with the prior P(y|x) and the label kernel
@@ -66,17 +62,10 @@ class LabelingSVM(ChoosesConstant, PositionLabeler):
 
     name: ClassVar[str] = "labeling-svm"
     summary: ClassVar[str] = "support vector machine over positions, from a Gram matrix of a labeling kernel"
-    is_lazy: ClassVar[bool] = True
-    constant: ClassVar[Constant] = CONSTANT
+    partial_labels: ClassVar[str] = "the other positions learn"
     round_measure: ClassVar[str] = "positions inside the margin"
-    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
 
     dual_: Matrix
-    C_: float
-    trials_: dict[str, Any]
-    objective_: float
-    gap_: float
-    gap_trace_: list[float]
 
     def __init__(
         self,
@@ -90,68 +79,20 @@ class LabelingSVM(ChoosesConstant, PositionLabeler):
         self.tolerance = tolerance
         self.constraints = constraints
 
-    def fit(
-        self,
-        gram: GramOperator,
-        labels: Labels,
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> Self:
-        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none.
-
-        `progress` is called after every pass with its number, from 1, and the positions inside the margin.
-        """
-        _train([self], gram, [labels], progress, checkpoint)
-        return self
-
-    @classmethod
-    def fit_many(
-        cls,
-        learners: Sequence[LabelingSVM],
-        gram: GramOperator,
-        label_sets: Sequence[Labels],
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> list[list[list[str]]]:
-        """Fit every learner on its own labels; see `SharedPassLearner.fit_many`."""
-        _train(learners, gram, label_sets, progress, checkpoint)
-        return predict_rows(learners, gram)
-
-    def pass_columns(self, n_labels: int) -> int:
-        return n_labels + 1  # scores, and their magnitude
-
-    @property
-    def resumes(self) -> bool:
-        return True
-
-    @property
-    def round_limit(self) -> int:
-        return self.passes
-
-    def traces(self) -> dict[str, list[float]]:
-        return {"gap": [float(gap) for gap in self.gap_trace_]}
-
-    def notes(self) -> list[str]:
-        converged = convergence_notes(self.gap_, self.objective_, self._stopping(), len(self.gap_trace_))
-        return self.choice_notes() + converged
-
-    def _stopping(self) -> Stopping:
-        return Stopping(float(self.tolerance), int(self.passes))
-
     def _dual(self) -> Matrix:
         return self.dual_
 
     def _uniform_probability(self) -> float:
         return 1.0
 
-    def _take(self, gram: GramOperator, names: tuple[str, ...], problem: PositionProblem) -> None:
-        """Become the learner that was trained."""
-        self.dual_, self.C_ = problem.alpha, problem.C
-        self.objective_, self.gap_ = problem.trace[-1].primal, problem.trace[-1].gap
-        self.gap_trace_ = [bounds.gap for bounds in problem.trace]
-        self.label_names_, self.label_kernel_, self.uniform_prior_ = names, gram.label_kernel, gram.row_prior is None
+    def _problem(self, gram: GramOperator, codes: Codes, n_labels: int) -> PositionProblem:
+        given, alpha = Given.of(gram, codes.astype(np.int64)), np.zeros((len(codes), n_labels))
+        return PositionProblem(gram.layout.rows, given, alpha, float(self.C), self._stopping())
+
+    def _take(self, gram: GramOperator, problem: PositionProblem) -> None:
+        self.dual_ = problem.alpha
+        self.label_kernel_, self.uniform_prior_ = gram.label_kernel, gram.row_prior is None
+        self._keep(problem.trace)
 
 
 @dataclass(eq=False)
@@ -199,30 +140,3 @@ class PositionProblem:
 
     def resume(self, state: State) -> None:
         self.alpha[:] = state["alpha"]
-
-
-def _train(
-    learners: Sequence[LabelingSVM],
-    gram: GramOperator,
-    label_sets: Sequence[Labels],
-    progress: RoundProgress | None,
-    checkpoint: Checkpoint = NOWHERE,
-) -> None:
-    """Passes over the tiles until every learner has converged, after those of a choice of C."""
-
-    def fit_all(some: Sequence[LabelingSVM], sets: list[LabelLists], part: Checkpoint) -> None:
-        problems: list[PositionProblem] = []
-        names: list[tuple[str, ...]] = []
-        for learner, labels in zip(some, sets, strict=True):
-            codes, own_names = encode_labels(gram, labels)
-            alpha, given = np.zeros((len(codes), len(own_names))), Given.of(gram, codes)
-            problems.append(PositionProblem(gram.layout.rows, given, alpha, float(learner.C), learner._stopping()))
-            names.append(own_names)
-        train(gram, problems, progress, part)
-        for learner, own_names, problem in zip(some, names, problems, strict=True):
-            learner._take(gram, own_names, problem)
-
-    for learner in learners:
-        learner.check_parameters()
-    examples = GramExamples.of(gram, label_sets, fit_all, predict_rows)
-    train_chosen(learners, examples, checkpoint)

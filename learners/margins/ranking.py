@@ -13,12 +13,12 @@ from gramline.learners.candidates.log_probability import LogProbability, Trial
 from gramline.learners.candidates.ranker import CandidateRanker
 from gramline.learners.chains.viterbi import magnitude_probe
 from gramline.learners.checkpoints import NOWHERE, Checkpoint
-from gramline.learners.margins.passes import Stopping, convergence_notes
+from gramline.learners.margins.dual_ascent import DualAscent
 from gramline.learners.margins.ranking_training import GroupProblem, RankingTraining
 from gramline.learners.operators.operator import GramOperator
 
 
-class RankingSVM(CandidateRanker):
+class RankingSVM(DualAscent, CandidateRanker):
     """min |w|^2 / 2 + C sum_i max(0, max_j (1 - s(x_i0) + s(x_ij))),  s(x) = F(x) + log_probability_ * log P(x).
 
     F(x) = <w, phi(x)> with w = sum_ij a_ij (phi(x_i0) - phi(x_ij)), a_ij >= 0 and sum_j a_ij <= C: the machine of
@@ -54,13 +54,9 @@ class RankingSVM(CandidateRanker):
     summary: ClassVar[str] = (
         "support vector machine over groups of candidates, from a Gram matrix of a structure kernel"
     )
-    is_lazy: ClassVar[bool] = True
     row_arrays: ClassVar[tuple[str, ...]] = ("weights_",)
 
     weights_: Matrix
-    objective_: float
-    gap_: float
-    gap_trace_: list[float]
 
     def __init__(
         self,
@@ -79,29 +75,18 @@ class RankingSVM(CandidateRanker):
         return True
 
     @property
-    def round_limit(self) -> int:
-        return self.passes
-
-    @property
     def deciding_weights(self) -> Matrix:
         self.require_fitted()
         return self.weights_
 
-    def traces(self) -> dict[str, list[float]]:
-        return {"gap": [float(gap) for gap in self.gap_trace_]}
-
     def notes(self) -> list[str]:
-        unfinished = convergence_notes(self.gap_, self.objective_, self._stopping(), len(self.gap_trace_))
-        return [*unfinished, *self.choice_notes()]
+        return [*self._convergence_notes(), *self.choice_notes()]
 
     def without_rows(self) -> Self:
         return self.restricted(np.zeros(0, np.int64))
 
     def _columns(self) -> Matrix:
         return np.column_stack([self.weights_, magnitude_probe(np.abs(self.weights_))])
-
-    def _stopping(self) -> Stopping:
-        return Stopping(float(self.tolerance), int(self.passes))
 
     def _train(self, gram: GramOperator, candidates: list[Indices], offsets: Matrix, checkpoint: Checkpoint) -> None:
         every = np.arange(len(candidates))
@@ -128,5 +113,4 @@ class RankingSVM(CandidateRanker):
     def _take(self, problem: GroupProblem, n_rows: int) -> None:
         """Become the learner that was trained."""
         self.weights_ = problem.row_weights(n_rows)
-        self.objective_, self.gap_ = problem.trace[-1].primal, problem.trace[-1].gap
-        self.gap_trace_ = [bounds.gap for bounds in problem.trace]
+        self._keep(problem.trace)

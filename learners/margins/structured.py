@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-
-from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.packing import Packed
 from gramline.kernels.parameters import Boolean, Positive, Whole
-from gramline.learners.arrays import Floats
+from gramline.learners.arrays import Codes
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.labeler import (
-    ChainLabeler,
-    ChainScores,
-    Evidence,
-    check_form,
-    check_labels_of_form,
-    dual_scores,
-    feature_scores,
-    predict_rows,
-)
-from gramline.learners.checkpoints import NOWHERE, Checkpoint
-from gramline.learners.chosen_constants import ChoosesConstant, Constant, LabelLists, train_chosen
-from gramline.learners.estimator import Unlabeled
-from gramline.learners.kinds import CorpusLearner, RoundProgress, SharedPassLearner
-from gramline.learners.labels import Labels, encode_labels
+from gramline.learners.chains.two_forms import ChoosingChainLabeler
+from gramline.learners.kinds import RoundProgress
 from gramline.learners.margins.atom_loops import Margin
 from gramline.learners.margins.chain_problem import ChainProblem
-from gramline.learners.margins.constant import AUTO_C, CONSTANT, OpenC
+from gramline.learners.margins.constant import AUTO_C, OpenC
+from gramline.learners.margins.dual_ascent import MarginLabeler
 from gramline.learners.margins.feature_training import train_on_features
-from gramline.learners.margins.passes import Bounds, Stopping, convergence_notes, train
 from gramline.learners.operators.operator import GramOperator
-from gramline.learners.token_features import feature_names, label_names, packed_sequences
-from gramline.learners.trial_examples import FeatureExamples, GramExamples
-
-WHAT = "structured support vector machine"
+from gramline.learners.token_features import feature_names, label_names
 
 
-class StructuredSVM(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner):
+class StructuredSVM(MarginLabeler, ChoosingChainLabeler):
     """min |w|^2 / 2 + C sum_i ( max_y [Delta_i(y) + F_i(y)] - F_i(y_i) ),  |w|^2 = <A, G A> + |T|^2 / rho.
 
     F(y) = sum_t S[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t] with S = G A. Delta counts wrong positions ("hamming"); or it
@@ -83,22 +64,9 @@ class StructuredSVM(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLear
 
     name: ClassVar[str] = "structured-svm"
     summary: ClassVar[str] = "support vector machine of label chains, from features or any Gram matrix"
-    is_lazy: ClassVar[bool] = True
-    constant: ClassVar[Constant] = CONSTANT
+    title: ClassVar[str] = "structured support vector machine"
+    partial_labels: ClassVar[str] = "each of them ends a chain, and the labeled positions around it learn"
     round_measure: ClassVar[str] = "structures inside the margin"
-    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
-    uses_partial_labels: ClassVar[bool] = True
-
-    unlabeled: Unlabeled = "drop"  # no parameter: a missing label ends a chain, whoever asks
-
-    dual_: Floats
-    emission_: Floats
-    feature_names_: list[str]
-    C_: float
-    trials_: dict[str, Any]
-    objective_: float
-    gap_: float
-    gap_trace_: list[float]
 
     def __init__(
         self,
@@ -126,129 +94,21 @@ class StructuredSVM(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLear
         self.dual = dual
         self.constraints = constraints
 
-    @property
-    def reads_corpus(self) -> bool:
-        """A Gram in the dual form, else a corpus."""
-        return not self.dual
-
-    @property
-    def resumes(self) -> bool:
-        """In the dual form."""
-        return self.dual
-
-    def fit(
-        self,
-        evidence: Packable | Packed | GramOperator,
-        labels: Labels | None = None,
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> Self:
-        """Train on a square Gram and the labels of its rows, or with dual=False on a corpus of labeled sequences.
-
-        `labels` has one list per structure, None where there is none. `progress` is called after every pass with its
-        number, from 1, and the chains inside the margin. The dual form goes on from a `checkpoint`; the other one is
-        quick, and keeps none.
-        """
-        self.check_parameters()
-        check_form(evidence, WHAT, dual=self.dual)
-        self.forget()
-        check_labels_of_form(labels, dual=self.dual)
-        gathered: Any = evidence
-        if labels is not None:
-            _train([self], gathered, [labels], progress, checkpoint)
-            return self
-
-        def fit_one(learner: StructuredSVM, packed: Packed) -> None:
-            found = train_on_features(
-                packed, learner._margin(), learner._stopping(), average=bool(learner.average), progress=progress
-            )
-            learner.emission_, learner.transition_ = found.emission, found.transition
-            learner.feature_names_, learner.label_names_ = feature_names(packed), label_names(packed)
-            learner._keep(found.trace)
-
-        train_chosen([self], FeatureExamples(packed_sequences(gathered), fit_one), NOWHERE)
-        return self
-
-    @classmethod
-    def fit_many(
-        cls,
-        learners: Sequence[StructuredSVM],
-        gram: GramOperator,
-        label_sets: Sequence[Labels],
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> list[list[list[str]]]:
-        """Fit every learner on its own labels; see `SharedPassLearner.fit_many`."""
-        _train(learners, gram, label_sets, progress, checkpoint)
-        return _predict_all(learners, gram)
-
-    def pass_columns(self, n_labels: int) -> int:
-        return n_labels + 1  # scores, and their magnitude
-
-    @property
-    def round_limit(self) -> int:
-        return self.passes
-
-    def traces(self) -> dict[str, list[float]]:
-        return {"gap": [float(gap) for gap in self.gap_trace_]}
-
-    def notes(self) -> list[str]:
-        converged = convergence_notes(self.gap_, self.objective_, self._stopping(), len(self.gap_trace_))
-        return self.choice_notes() + converged
-
-    def _scores(self, evidence: Evidence) -> ChainScores:
-        self.require_fitted()
-        check_form(evidence, WHAT, dual=self.dual)
-        if self.dual:
-            return dual_scores(evidence, self.dual_, self.label_names_)
-        return feature_scores(evidence, self.emission_, self.feature_names_)
-
-    def _stopping(self) -> Stopping:
-        return Stopping(float(self.tolerance), int(self.passes))
-
     def _margin(self) -> Margin:
         return Margin(float(self.C), float(self.transition_weight), self.loss == "hamming")
 
-    def _take(self, names: tuple[str, ...], problem: ChainProblem) -> None:
-        """Become the learner that was trained."""
+    def _problem(self, gram: GramOperator, codes: Codes, n_labels: int) -> ChainProblem:
+        return ChainProblem.start(gram.layout.rows, codes, n_labels, self._margin(), self._stopping())
+
+    def _take(self, gram: GramOperator, problem: ChainProblem) -> None:  # noqa: ARG002 - labels are all it needs
         last = problem.alpha, problem.transitions.weights
         self.dual_, self.transition_ = problem.average() if self.average else last
         self._keep(problem.trace)
-        self.label_names_ = names
 
-    def _keep(self, trace: list[Bounds]) -> None:
-        self.C_, self.objective_, self.gap_ = float(self.C), trace[-1].primal, trace[-1].gap
-        self.gap_trace_ = [bounds.gap for bounds in trace]
-
-
-def _train(
-    learners: Sequence[StructuredSVM],
-    gram: GramOperator,
-    label_sets: Sequence[Labels],
-    progress: RoundProgress | None,
-    checkpoint: Checkpoint = NOWHERE,
-) -> None:
-    """Passes over the tiles until every learner has converged, after those of a choice of C."""
-
-    def fit_all(some: Sequence[StructuredSVM], sets: list[LabelLists], part: Checkpoint) -> None:
-        problems: list[ChainProblem] = []
-        names: list[tuple[str, ...]] = []
-        for learner, labels in zip(some, sets, strict=True):
-            found, own_names = encode_labels(gram, labels)
-            codes, stopping = found.astype(np.int32), learner._stopping()
-            problems.append(ChainProblem.start(gram.layout.rows, codes, len(own_names), learner._margin(), stopping))
-            names.append(own_names)
-        train(gram, problems, progress, part)
-        for learner, own_names, problem in zip(some, names, problems, strict=True):
-            learner._take(own_names, problem)
-
-    for learner in learners:
-        learner.check_parameters()
-    examples = GramExamples.of(gram, label_sets, fit_all, _predict_all)
-    train_chosen(learners, examples, checkpoint)
-
-
-def _predict_all(learners: Sequence[StructuredSVM], gram: GramOperator) -> list[list[list[str]]]:
-    return predict_rows(learners, [learner.dual_ for learner in learners], gram)
+    def _fit_features(self, packed: Packed, progress: RoundProgress | None) -> None:
+        found = train_on_features(
+            packed, self._margin(), self._stopping(), average=bool(self.average), progress=progress
+        )
+        self.emission_, self.transition_ = found.emission, found.transition
+        self.feature_names_, self.label_names_ = feature_names(packed), label_names(packed)
+        self._keep(found.trace)

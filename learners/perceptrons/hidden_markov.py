@@ -7,7 +7,7 @@ E[guess_k] -= f_k at every position, transitions alike.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,19 +16,11 @@ from gramline.kernels.parameters import Boolean, Whole
 from gramline.kernels.value_kinds import NumberOrName
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.labeler import (
-    ChainLabeler,
-    ChainScores,
-    Evidence,
-    check_form,
-    check_labels_of_form,
-    dual_scores,
-    feature_scores,
-)
+from gramline.learners.chains.two_forms import TwoFormLabeler
 from gramline.learners.chains.viterbi import Decoder
-from gramline.learners.checkpoints import NOWHERE, Checkpoint
+from gramline.learners.checkpoints import Checkpoint
 from gramline.learners.estimator import Unlabeled
-from gramline.learners.kinds import CorpusLearner, GramLearner, RoundProgress
+from gramline.learners.kinds import RoundProgress
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.perceptrons.hidden_markov_loops import (
@@ -50,10 +42,9 @@ from gramline.learners.token_features import (
 # Measured on the nine sets of `gramline reproduce defaults`: errors hardly change while the mean diagonal is between 5
 # and 50, are lowest on average at 20, and far higher at 1.
 LEAST_TYPICAL, TYPICAL, LARGEST_TYPICAL = 5.0, 20.0, 50.0
-WHAT = "hidden Markov perceptron"
 
 
-class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
+class HiddenMarkovPerceptron(TwoFormLabeler):
     """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
 
     Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
@@ -87,14 +78,11 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
     summary: ClassVar[str] = "label chains, from features or a Gram matrix"
     is_lazy: ClassVar[bool] = True
     round_measure: ClassVar[str] = "structures with a mistake"
-    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
+    title: ClassVar[str] = "hidden Markov perceptron"
     paper: ClassVar[Mapping[str, Any]] = {"average": False, "scale": 1.0}
 
-    emission_: Floats
-    dual_: Floats
     scale_: float = 1.0  # models of earlier versions have none
     mistakes_: list[int]
-    feature_names_: list[str]
 
     def __init__(
         self,
@@ -120,48 +108,14 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         self.constraints = constraints
 
     @property
-    def reads_corpus(self) -> bool:
-        """A Gram in the dual form, else a corpus."""
-        return not self.dual
-
-    @property
-    def resumes(self) -> bool:
-        """In the dual form."""
-        return self.dual
-
-    @property
     def round_limit(self) -> int:
         return self.rounds
 
     def traces(self) -> dict[str, list[float]]:
         return {"mistakes": [float(count) for count in self.mistakes_]}
 
-    def fit(
-        self,
-        evidence: Packable | Packed | GramOperator,
-        labels: Labels | None = None,
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> Self:
-        """Train on a corpus of labeled sequences, or with dual=True on a square Gram and the labels of its rows.
-
-        `progress` is called after every round with its number, from 1, and the structures with a mistake. The dual form
-        goes on from a `checkpoint`; the other one is quick, and keeps none.
-        """
+    def _fit_corpus(self, corpus: Packable | Packed, progress: RoundProgress | None) -> None:
         tell = progress or _nobody
-        self.check_parameters()
-        check_form(evidence, WHAT, dual=self.dual)
-        self.forget()
-        check_labels_of_form(labels, dual=self.dual)
-        gathered: Any = evidence
-        if labels is not None:
-            self._fit_dual(gathered, labels, tell, checkpoint)
-        else:
-            self._fit_primal(gathered, tell)
-        return self
-
-    def _fit_primal(self, corpus: Packable | Packed, tell: RoundProgress) -> None:
         packed = training_sequences(corpus, self.unlabeled)
         names, labels = feature_names(packed), label_names(packed)
         n, n_features, n_positions = len(labels), len(names), packed.n_positions
@@ -181,13 +135,15 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         self.transition_ = self._mean(*transitions, visits)
         self.mistakes_, self.feature_names_, self.label_names_ = mistakes, names, labels
 
-    def _fit_dual(self, gram: GramOperator, labels: Labels, tell: RoundProgress, checkpoint: Checkpoint) -> None:
+    def _fit_gram(
+        self, gram: GramOperator, labels: Labels, progress: RoundProgress | None, checkpoint: Checkpoint
+    ) -> None:
         check_square(gram)
         codes, names = encode_labels(gram, labels)
         is_used = labeled_structures(codes.astype(np.int32), gram.layout.rows.structure_starts, self.unlabeled)
         scale = self._scale(gram)
         training = DualTraining(gram, codes.astype(np.int32), is_used, len(names), scale)
-        training.run(int(self.rounds), tell, checkpoint)
+        training.run(int(self.rounds), progress or _nobody, checkpoint)
         total = int(self.rounds) * int(is_used.sum())
         self.dual_, self.scale_ = self._mean(training.weights, training.lag, total), scale
         self.transition_ = self._mean(*training.transitions, total)
@@ -207,12 +163,8 @@ class HiddenMarkovPerceptron(ChainLabeler, GramLearner, CorpusLearner):
         """
         return (visits * weights - lag) / visits if self.average else weights
 
-    def _scores(self, evidence: Evidence) -> ChainScores:
-        self.require_fitted()
-        check_form(evidence, WHAT, dual=self.dual)
-        if self.dual:
-            return dual_scores(evidence, self.scale_ * self.dual_, self.label_names_)
-        return feature_scores(evidence, self.emission_, self.feature_names_)
+    def _row_weights(self) -> Floats:
+        return self.scale_ * self.dual_
 
 
 def _nobody(_number: int, _mistakes: int) -> None:

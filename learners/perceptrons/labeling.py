@@ -16,8 +16,8 @@ import numpy as np
 from gramline.kernels.parameters import Boolean, Whole
 from gramline.learners.arrays import Matrix, SmallCounts
 from gramline.learners.chains.constraints import Constraints
-from gramline.learners.chains.positions import PositionLabeler, predict_rows
-from gramline.learners.checkpoints import NOWHERE, Checkpoint, State, named, number, part_of
+from gramline.learners.chains.positions import PositionLabeler
+from gramline.learners.checkpoints import Checkpoint, State, named, number, part_of
 from gramline.learners.kinds import RoundProgress
 from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.lazy_scores import LazyScores
@@ -72,9 +72,6 @@ class LabelingPerceptron(PositionLabeler):
     average_alpha_: Matrix
     mistakes_: list[int]
     rounds_run_: int
-    label_names_: tuple[str, ...]
-    label_kernel_: Matrix | None
-    uniform_prior_: bool
 
     def __init__(
         self,
@@ -91,48 +88,24 @@ class LabelingPerceptron(PositionLabeler):
         self.early_stop = early_stop
         self.constraints = constraints
 
-    def fit(
-        self,
-        gram: GramOperator,
-        labels: Labels,
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> Self:
-        """Train on a square Gram and the labels of its rows, one list per structure, None where there is none."""
-        _train([self], gram, [labels], progress, checkpoint)
-        return self
-
-    @classmethod
-    def fit_many(
-        cls,
-        learners: Sequence[LabelingPerceptron],
-        gram: GramOperator,
-        label_sets: Sequence[Labels],
-        *,
-        progress: RoundProgress | None = None,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> list[list[list[str]]]:
-        """Fit every learner on its own labels; see `SharedPassLearner.fit_many`.
-
-        Learners with the same labels differ only in when they stop, so they share their rounds.
-        """
-        _train(learners, gram, label_sets, progress, checkpoint)
-        return predict_rows(learners, gram)
-
-    def pass_columns(self, n_labels: int) -> int:
-        return n_labels + 1  # scores, and their magnitude
-
-    @property
-    def resumes(self) -> bool:
-        return True
-
     @property
     def round_limit(self) -> int:
         return self.rounds
 
     def traces(self) -> dict[str, list[float]]:
         return {"mistakes": [float(count) for count in self.mistakes_]}
+
+    @classmethod
+    def _train_all(
+        cls,
+        learners: Sequence[Self],
+        gram: GramOperator,
+        label_sets: Sequence[Labels],
+        progress: RoundProgress | None,
+        checkpoint: Checkpoint,
+    ) -> None:
+        """Learners with the same labels differ only in when they stop, so they share their rounds."""
+        _train(learners, gram, label_sets, progress, checkpoint)
 
     def _is_done(self, mistakes: list[int]) -> bool:
         return len(mistakes) == self.rounds or (self.early_stop and mistakes[-1:] == [0])
@@ -241,7 +214,7 @@ def _train(
     gram: GramOperator,
     label_sets: Sequence[Labels],
     progress: RoundProgress | None,
-    checkpoint: Checkpoint = NOWHERE,
+    checkpoint: Checkpoint,
 ) -> None:
     """Rounds over the tiles until every learner has stopped."""
     run, limit, block = _Run.start(learners, gram, label_sets), max(learner.rounds for learner in learners), 0

@@ -3,54 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
-from gramline.kernels.packing import Packable, Packed
+from gramline.kernels.packing import Packed
 from gramline.kernels.parameters import Boolean, Positive, Whole
 from gramline.kernels.value_kinds import Number, NumberOrName
 from gramline.learners.arrays import Floats
 from gramline.learners.chains.constraints import Constraints, allowed_steps
 from gramline.learners.chains.forward_backward import chain_marginals
-from gramline.learners.chains.labeler import (
-    ChainLabeler,
-    ChainScores,
-    Evidence,
-    check_form,
-    check_labels_of_form,
-    dual_scores,
-    feature_scores,
-    predict_rows,
-)
+from gramline.learners.chains.labeler import ChainScores, Evidence
+from gramline.learners.chains.two_forms import ChoosingChainLabeler
 from gramline.learners.chains.viterbi import viterbi
 from gramline.learners.checkpoints import NOWHERE, Checkpoint
-from gramline.learners.chosen_constants import Auto, ChoosesConstant, Constant, LabelLists, train_chosen
-from gramline.learners.estimator import Unlabeled
-from gramline.learners.kinds import CorpusLearner, RoundProgress, SharedPassLearner
-from gramline.learners.labels import Labels, decode_labels, encode_labels
+from gramline.learners.chosen_constants import Auto, Constant, LabelLists
+from gramline.learners.kinds import RoundProgress
+from gramline.learners.labels import decode_labels, encode_labels
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule
 from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.operators.operator import GramOperator
 from gramline.learners.random_fields.lbfgs import Minimum
 from gramline.learners.random_fields.training import Setting, train_on_features, train_on_gram
-from gramline.learners.token_features import (
-    feature_matrix,
-    feature_names,
-    label_names,
-    packed_sequences,
-    require_labels,
-)
-from gramline.learners.trial_examples import FeatureExamples, GramExamples
-
-WHAT = "conditional random field"
+from gramline.learners.token_features import feature_matrix, feature_names, label_names, require_labels
 
 
 def _penalty(C: float) -> float:
     return 0.5 / C
 
 
-class KernelCRF(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner):
+class KernelCRF(ChoosingChainLabeler):
     """min |w|^2 / 2 + C sum_i [ log Z_i - F_i(y_i) ],  C = 1 / (2 penalty),  |w|^2 = <A, G A> + |T|^2 / rho.
 
     F(y) = sum_t S[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t] with S = G A. A missing label is summed over all that it may
@@ -103,16 +85,10 @@ class KernelCRF(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner)
         "matrix between positions"
     )
     constant: ClassVar[Constant] = Constant("penalty", _penalty, tolerance=1e-3, limit="iterations", most=60)
-    row_arrays: ClassVar[tuple[str, ...]] = ("dual_",)
-    uses_partial_labels: ClassVar[bool] = True
+    title: ClassVar[str] = "conditional random field"
+    partial_labels: ClassVar[str] = "what each of them may be is summed over"
 
-    unlabeled: Unlabeled = "drop"  # no parameter: what a missing label may be is summed over
-
-    dual_: Floats
-    emission_: Floats
-    feature_names_: list[str]
     penalty_: float
-    trials_: dict[str, Any]
     objective_: float
     objective_trace_: list[float]
     gap_: float
@@ -144,53 +120,6 @@ class KernelCRF(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner)
         self.decoding = decoding
         self.dual = dual
         self.constraints = constraints
-
-    @property
-    def reads_corpus(self) -> bool:
-        """A Gram in the dual form, else a corpus."""
-        return not self.dual
-
-    @property
-    def resumes(self) -> bool:
-        """In the dual form."""
-        return self.dual
-
-    def fit(
-        self,
-        evidence: Packable | Packed | GramOperator,
-        labels: Labels | None = None,
-        *,
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> Self:
-        """Train on a square Gram and the labels of its rows, or with dual=False on a corpus with labels.
-
-        `labels` has one list per structure, None where there is none. The dual form goes on from a `checkpoint`; the
-        other one is quick, and keeps none.
-        """
-        self.check_parameters()
-        check_form(evidence, WHAT, dual=self.dual)
-        self.forget()
-        check_labels_of_form(labels, dual=self.dual)
-        gathered: Any = evidence
-        if labels is None:
-            train_chosen([self], FeatureExamples(packed_sequences(gathered), KernelCRF._fit_features), NOWHERE)
-        else:
-            _train([self], gathered, [labels], checkpoint)
-        return self
-
-    @classmethod
-    def fit_many(
-        cls,
-        learners: Sequence[KernelCRF],
-        gram: GramOperator,
-        label_sets: Sequence[Labels],
-        *,
-        progress: RoundProgress | None = None,  # noqa: ARG003 - no round counts mistakes
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> list[list[list[str]]]:
-        """Fit every learner on its own labels; see `SharedPassLearner.fit_many`."""
-        _train(learners, gram, label_sets, checkpoint)
-        return _predict_all(learners, gram)
 
     def pass_columns(self, n_labels: int) -> int:
         return 7 * n_labels  # a plan counts six arrays; the memory of L-BFGS has 32, and a few elements are at work
@@ -229,18 +158,34 @@ class KernelCRF(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner)
         path, _ = viterbi(nodes, np.zeros_like(self.transition_), starts, allowed=allowed)
         return decode_labels(path, self.label_names_, np.diff(starts))
 
-    def _scores(self, evidence: Evidence) -> ChainScores:
-        self.require_fitted()
-        check_form(evidence, WHAT, dual=self.dual)
-        if self.dual:
-            return dual_scores(evidence, self.dual_, self.label_names_)
-        return feature_scores(evidence, self.emission_, self.feature_names_)
+    @classmethod
+    def _train_fixed(
+        cls,
+        learners: Sequence[Self],
+        gram: GramOperator,
+        label_sets: Sequence[LabelLists],
+        progress: RoundProgress | None,  # noqa: ARG003 - it has no rounds
+        checkpoint: Checkpoint,
+    ) -> None:
+        """All in step."""
+        starts = gram.layout.rows.structure_starts
+        memories = [] if checkpoint is NOWHERE else [SolveMemory() for _ in learners]
+        memory_of: list[SolveMemory | None] = [*memories] or [None] * len(learners)
+        encoded = [encode_labels(gram, labels) for labels in label_sets]
+        every = [
+            learner._setting().steps(codes.astype(np.int32), starts, len(names), memory)
+            for learner, (codes, names), memory in zip(learners, encoded, memory_of, strict=True)
+        ]
+        minima = train_on_gram(gram, every, memories, checkpoint)
+        for learner, (_, names), minimum in zip(learners, encoded, minima, strict=True):
+            learner.dual_ = minimum.point.dual
+            learner._keep(names, minimum)
 
     def _setting(self) -> Setting:
         stopping = StoppingRule(float(self.tolerance), int(self.iterations))
         return Setting(0.5 / float(self.penalty), float(self.transition_weight), stopping)
 
-    def _fit_features(self, packed: Packed) -> None:
+    def _fit_features(self, packed: Packed, progress: RoundProgress | None) -> None:  # noqa: ARG002 - it has no rounds
         require_labels(packed)
         columns, names = feature_names(packed), label_names(packed)
         steps = self._setting().steps(packed.labels, packed.starts, len(names))
@@ -252,32 +197,3 @@ class KernelCRF(ChoosesConstant, ChainLabeler, SharedPassLearner, CorpusLearner)
         self.penalty_, self.transition_ = float(self.penalty), minimum.point.transition
         self.objective_, self.objective_trace_, self.gap_ = minimum.objective, minimum.trace, minimum.bound
         self.label_names_ = names
-
-
-def _train(
-    learners: Sequence[KernelCRF], gram: GramOperator, label_sets: Sequence[Labels], checkpoint: Checkpoint
-) -> None:
-    """Become the learners that are trained on their labels, all in step, after the trials of a choice of penalty."""
-
-    def fit_all(some: Sequence[KernelCRF], sets: list[LabelLists], part: Checkpoint) -> None:
-        starts = gram.layout.rows.structure_starts
-        memories = [] if part is NOWHERE else [SolveMemory() for _ in some]
-        memory_of: list[SolveMemory | None] = [*memories] or [None] * len(some)
-        encoded = [encode_labels(gram, labels) for labels in sets]
-
-        every = [
-            learner._setting().steps(codes.astype(np.int32), starts, len(names), memory)
-            for learner, (codes, names), memory in zip(some, encoded, memory_of, strict=True)
-        ]
-        minima = train_on_gram(gram, every, memories, part)
-        for learner, (_, names), minimum in zip(some, encoded, minima, strict=True):
-            learner.dual_ = minimum.point.dual
-            learner._keep(names, minimum)
-
-    for learner in learners:
-        learner.check_parameters()
-    train_chosen(learners, GramExamples.of(gram, label_sets, fit_all, _predict_all), checkpoint)
-
-
-def _predict_all(learners: Sequence[KernelCRF], gram: GramOperator) -> list[list[list[str]]]:
-    return predict_rows(learners, [learner.dual_ for learner in learners], gram)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gramline.learners.arrays import Codes, Floats, Offsets
 from gramline.learners.checkpoints import Checkpoint
+from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.linear_algebra.conjugate_gradient import StoppingRule, solve_together
 from gramline.learners.linear_algebra.solve_memory import SolveMemory
 from gramline.learners.linear_algebra.surviving_solves import Ended, solve_surviving
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 ROUNDING = 1e-6  # of all squares: a sum below minus this has another cause
+ALONE = 1 << 26  # multiplications, some milliseconds: sharing fewer with other threads takes longer than they do
 Steps = Generator[Floats, Floats, Minimum]  # yields a, is sent G a, returns the minimum
 
 
@@ -51,7 +54,10 @@ def train_on_gram(
         raise not_semidefinite(f"k(x, x) is {diagonal[row]:g}", row, layout)
 
     def apply_all(blocks: dict[int, Floats]) -> dict[int, Floats]:
-        product = np.asarray(gram.matmul(np.hstack(list(blocks.values()))), np.float64)
+        together = np.hstack(list(blocks.values()))
+        is_small = gram.shape[0] * together.size <= ALONE
+        with one_blas_thread() if is_small else nullcontext():
+            product = np.asarray(gram.matmul(together), np.float64)
         ends = np.cumsum([block.shape[1] for block in blocks.values()])[:-1]
         parts = map(np.ascontiguousarray, np.split(product, ends, axis=1))
         return dict(zip(blocks, parts, strict=True))

@@ -160,24 +160,11 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
 
     def fit(self, gram: GramOperator, labels: Labels, *, checkpoint: Checkpoint = NOWHERE) -> Self:
         """Train on a square Gram and the labels of its rows, one list per structure."""
-        self._fit_all([self], gram, [labels], checkpoint)
+        self._train_all([self], gram, [labels], None, checkpoint)
         return self
 
     @classmethod
-    def fit_many(
-        cls,
-        learners: Sequence[KernelZScoreLabeler],
-        gram: GramOperator,
-        label_sets: Sequence[Labels],
-        *,
-        progress: RoundProgress | None = None,  # noqa: ARG003 - a solve has no rounds and no mistakes
-        checkpoint: Checkpoint = NOWHERE,
-    ) -> list[list[list[str]]]:
-        """Fit every learner on its own labels and predict all rows with it, reading each tile once for all of them.
-
-        Equal to separate fits. Learners with the same labels share one Krylov space.
-        """
-        cls._fit_all(learners, gram, label_sets, checkpoint)
+    def _predict_all(cls, learners: Sequence[Self], gram: GramOperator) -> list[list[list[str]]]:
         for learner in learners:
             learner._require_converged()
         scores = gram.matmul(np.hstack([learner.dual_ for learner in learners]), transpose=True)
@@ -248,13 +235,16 @@ class KernelZScoreLabeler(ChainLabeler, SharedPassLearner):
                 key="preconditioner",
             )
 
-    @staticmethod
-    def _fit_all(
-        learners: Sequence[KernelZScoreLabeler],
+    @classmethod
+    def _train_all(
+        cls,
+        learners: Sequence[Self],
         gram: GramOperator,
         label_sets: Sequence[Labels],
-        checkpoint: Checkpoint = NOWHERE,
+        progress: RoundProgress | None,  # noqa: ARG003 - a solve has no rounds and no mistakes
+        checkpoint: Checkpoint,
     ) -> None:
+        """Learners with the same labels share one Krylov space."""
         shared: dict[tuple[object, ...], tuple[SharedProblem, list[KernelZScoreLabeler]]] = {}
         for learner, labels in zip(learners, label_sets, strict=True):
             learner.check_parameters()

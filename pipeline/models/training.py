@@ -133,19 +133,17 @@ def open_training_gram(path: str, learner: Learner) -> StoredGram:
     return gram
 
 
-def count_dropped(learner: Learner, labels: Sequence[Sequence[str | None]]) -> int:
-    """How many structures a learner of label paths leaves out because a label, or every label, is missing."""
-    if not isinstance(learner, ChainLabeler) or learner.unlabeled != "drop":
-        return 0
-    is_useless = all if learner.uses_partial_labels else any
-    return sum(is_useless(label is None for label in row) for row in labels)
-
-
 def dropped_notes(learner: Learner, labels: Sequence[Sequence[str | None]]) -> list[str]:
-    """What to say before it learns."""
-    n_dropped = count_dropped(learner, labels)
-    if not n_dropped:
+    """What to say of missing labels before it learns."""
+    n_missing = np.array([sum(label is None for label in row) for row in labels])
+    is_bare = (n_missing > 0) & (n_missing == [len(row) for row in labels])
+    if learner.partial_labels:
+        found = [
+            (int(is_bare.sum()), "have no label and are left out"),
+            (int(((n_missing > 0) & ~is_bare).sum()), f"lack some of their labels: {learner.partial_labels}"),
+        ]
+    elif isinstance(learner, ChainLabeler) and learner.unlabeled == "drop":
+        found = [(int((n_missing > 0).sum()), "have an unlabeled position and are left out")]
+    else:
         return []
-    is_partly = isinstance(learner, ChainLabeler) and not learner.uses_partial_labels
-    lacks = "have an unlabeled position" if is_partly else "have no label"
-    return [f"{n_dropped:,} of {len(labels):,} structures {lacks} and are left out"]
+    return [f"{n:,} of {len(labels):,} structures {what}" for n, what in found if n]

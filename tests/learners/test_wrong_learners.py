@@ -24,10 +24,13 @@ from gramline.learners import (
     DenseGram,
     GaussianProcessLabeler,
     HiddenMarkovPerceptron,
+    KernelCRF,
     KernelZScoreLabeler,
     LabelingPerceptron,
+    LabelingSVM,
     RankingPerceptron,
     RankingSVM,
+    StructuredSVM,
     ZScoreLabeler,
 )
 from gramline.pipeline import (
@@ -141,6 +144,30 @@ DOORS: Calls = {
         "log probabilities left out": (
             lambda: RankingSVM(log_probability=0.5).fit(DenseGram(EYE, [1, 1, 1]), [3]),
             "log probabilities have the weight 0.5 in the scores of candidates, but none are given",
+        ),
+        "C of a machine of positions": (
+            lambda: LabelingSVM(C=0).fit(GRAM, LABELS),
+            "C must be a number above 0, or auto, got 0",
+        ),
+        "C of a machine of chains": (
+            lambda: StructuredSVM(C=-1.0).fit(GRAM, LABELS),
+            "C must be a number above 0, or auto, got -1.0",
+        ),
+        "penalty 0": (
+            lambda: KernelCRF(penalty=0).fit(GRAM, LABELS),
+            "penalty must be a number above 0, or auto, got 0",
+        ),
+        "a label the machine never saw": (
+            lambda: StructuredSVM().fit(GRAM, LABELS).score_paths(GRAM, [*LABELS[:2], ["D", "Q"]]),
+            "structure 2, position 1: the model does not know 'Q'; it knows D, N, V",
+        ),
+        "features of a machine without labels": (
+            lambda: StructuredSVM(dual=False).fit(CORPUS.without_labels()),
+            "no position has a label",
+        ),
+        "not positive semidefinite": (
+            lambda: KernelCRF().fit(DenseGram(-EYE, [1, 2]), [["D"], ["D", "N"]]),
+            "structure 0, position 0: the Gram matrix is not positive semidefinite: k(x, x) is -1; use a kernel, or",
         ),
         "C of a ranker": (
             lambda: RankingSVM(C=0).fit(DenseGram(EYE, [1, 1, 1]), [3]),

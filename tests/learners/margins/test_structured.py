@@ -14,6 +14,7 @@ from gramline.learners.margins.chain_problem import labeled_runs
 from gramline.learners.margins.structured import StructuredSVM
 from gramline.learners.operators.computed import ComputedGram
 from gramline.learners.operators.dense import DenseGram
+from gramline.learners.operators.lazy_scores import LazyScores
 from gramline.pipeline.corpus.corpus import Corpus
 
 NAMES = ("a", "b", "c")
@@ -97,6 +98,18 @@ def test_every_block_size_gives_the_same(setting: dict[str, Any], block_rows: in
     assert_close(parts.transition_, whole.transition_)
 
 
+def test_one_block_is_entered_once_a_pass_whatever_the_inner_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, entered = Problem(9, (3, 2, 3, 1, 3, 2, 2), 3), []
+    enter = LazyScores.enter
+    monkeypatch.setattr(LazyScores, "enter", lambda self, *given: entered.append(1) or enter(self, *given))
+    whole = StructuredSVM(passes=6, tolerance=1e-12).fit(problem.gram(), problem.labels)
+    assert len(entered) == len(whole.gap_trace_) == 6
+    entered.clear()
+    parts = StructuredSVM(passes=6, tolerance=1e-12).fit(problem.gram(8), problem.labels)
+    assert len(entered) > 6 * problem.gram(8).layout.rows.n_blocks, "there are inner passes, and others wait for them"
+    assert_close(parts.gap_trace_, whole.gap_trace_)
+
+
 @pytest.mark.parametrize("slots", [2, 3])
 def test_few_slots_reach_the_same_optimum(monkeypatch: pytest.MonkeyPatch, slots: int) -> None:
     """Paths that give way go into the aggregate; a full set without it would stand still."""
@@ -159,8 +172,6 @@ def test_the_average_is_that_of_all_visits() -> None:
         atom_loops.Margin(1.0, 1.0, True),
         chain_problem.Stopping(1e-12, 3),
     )
-    from gramline.learners.operators.lazy_scores import LazyScores
-
     single = DenseGram(problem.gram().matrix, problem.lengths, label_names=NAMES[:2], block_rows=3)
     state.layout = single.layout.rows
     scores, seen = LazyScores(single, [2]), []

@@ -94,6 +94,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum() -> None:
         assert (np.diff(model.objective_trace_) < 0).all()
         (note,) = model.notes()
         assert note.startswith(f"after {iterations} iterations the objective may be {model.gap_:.3g} above its minimum")
+        assert note.endswith("give more iterations, a larger penalty or a larger tolerance")
 
 
 class Crfsuite:
@@ -265,5 +266,6 @@ def test_names_the_structure_where_no_kernel_made_the_gram() -> None:
         KernelCRF().fit(DenseGram(np.diag([1.0, 1.0, -1.0]), [2, 1]), [["a", "b"], ["a"]])
     assert (caught.value.structure, caught.value.position) == (1, 0)
     apart = np.array([[0.1, 3.0], [3.0, 0.1]])
-    with pytest.raises(LearnerError, match="negative squared length"):
+    with pytest.raises(LearnerError, match="negative squared length") as caught:
         KernelCRF().fit(DenseGram(apart, [1, 1]), [["a"], ["b"]])
+    assert caught.value.structure is not None

@@ -15,8 +15,31 @@ from gramline.pipeline.models.training import DEFAULT_LEARNER, dropped_notes, le
     [
         ("zscore", {"unlabeled": "drop"}, ["2 of 3 structures have an unlabeled position and are left out"]),
         ("zscore", {}, []),
-        ("kernel-crf", {}, ["1 of 3 structures have no label and are left out"]),
-        ("structured-svm", {}, ["1 of 3 structures have no label and are left out"]),
+        (
+            "kernel-crf",
+            {},
+            [
+                "1 of 3 structures have no label and are left out",
+                "1 of 3 structures lack some of their labels: what each of them may be is summed over",
+            ],
+        ),
+        (
+            "structured-svm",
+            {},
+            [
+                "1 of 3 structures have no label and are left out",
+                "1 of 3 structures lack some of their labels: each of them ends a chain, and the labeled positions "
+                "around it learn",
+            ],
+        ),
+        (
+            "labeling-svm",
+            {},
+            [
+                "1 of 3 structures have no label and are left out",
+                "1 of 3 structures lack some of their labels: the other positions learn",
+            ],
+        ),
         ("labeling-perceptron", {}, []),
     ],
 )
