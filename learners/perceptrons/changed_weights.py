@@ -32,7 +32,7 @@ class ChangedWeights:
 
     @property
     def n_labels(self) -> int:
-        return self._alpha.shape[1]
+        return int(self._alpha.shape[1])
 
     def add(self, rows: Indices, alpha: NDArray[np.integer], lag: Counts) -> None:
         """Some rows change by so much, shape (len(rows), n_labels); no row is among them twice."""
