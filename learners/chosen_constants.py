@@ -2,8 +2,9 @@
 
 Some structures are hidden, fold after fold (`hidden_folds`). Every value is trained on what every fold leaves, all of
 them in one stream over the Gram matrix; the value with the fewest wrong labels on hidden structures wins, the strongest
-regularisation where that is even. Tried are C = 0.3, 1, 3, 10 and 30 divided by the typical k(x, x), so a kernel with
-a unit diagonal and the same kernel times a number choose the same machine.
+regularisation where that is even. Each starts from nothing: docs/design-notes.md says what a start from the next
+smaller value would save and cost. Tried are C = 0.3, 1, 3, 10 and 30 divided by the typical k(x, x), so a kernel with a
+unit diagonal and the same kernel times a number choose the same machine.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from gramline.learners.perceptrons.hidden_markov_loops import (
     primal_round,
 )
 from gramline.learners.perceptrons.hidden_markov_training import DualTraining
+from gramline.learners.perceptrons.rounds import CountsMistakes
 from gramline.learners.token_features import (
     SparseRows,
     feature_matrix,
@@ -44,7 +45,7 @@ from gramline.learners.token_features import (
 LEAST_TYPICAL, TYPICAL, LARGEST_TYPICAL = 5.0, 20.0, 50.0
 
 
-class HiddenMarkovPerceptron(TwoFormLabeler):
+class HiddenMarkovPerceptron(CountsMistakes, TwoFormLabeler):
     """Structured perceptron of label chains; one round = all structures in order, the lowest label wins a tie.
 
     Scores tie when they differ by at most 1e-12 of the magnitude that was summed into those of the structure, so that
@@ -82,7 +83,6 @@ class HiddenMarkovPerceptron(TwoFormLabeler):
     paper: ClassVar[Mapping[str, Any]] = {"average": False, "scale": 1.0}
 
     scale_: float = 1.0  # models of earlier versions have none
-    mistakes_: list[int]
 
     def __init__(
         self,
@@ -106,13 +106,6 @@ class HiddenMarkovPerceptron(TwoFormLabeler):
         self.unlabeled = unlabeled
         self.scale = scale
         self.constraints = constraints
-
-    @property
-    def round_limit(self) -> int:
-        return self.rounds
-
-    def traces(self) -> dict[str, list[float]]:
-        return {"mistakes": [float(count) for count in self.mistakes_]}
 
     def _fit_corpus(self, corpus: Packable | Packed, progress: RoundProgress | None) -> None:
         tell = progress or _nobody

@@ -23,9 +23,10 @@ from gramline.learners.labels import Labels, encode_labels
 from gramline.learners.operators.lazy_scores import LazyScores
 from gramline.learners.operators.operator import GramOperator, check_square
 from gramline.learners.perceptrons.labeling_training import RoundSpan, RoundState, run_round
+from gramline.learners.perceptrons.rounds import CountsMistakes
 
 
-class LabelingPerceptron(PositionLabeler):
+class LabelingPerceptron(CountsMistakes, PositionLabeler):
     """S[t, b] = P(b|t) * sum_s G(s, t) (W ky)[s, b],  W = A o P;  predict the lowest argmax over b.
 
     A mistake at t adds 1 to A[t, right] and takes 1 from A[t, guess]; the very next position sees it.
@@ -70,7 +71,6 @@ class LabelingPerceptron(PositionLabeler):
 
     alpha_: SmallCounts
     average_alpha_: Matrix
-    mistakes_: list[int]
     rounds_run_: int
 
     def __init__(
@@ -87,13 +87,6 @@ class LabelingPerceptron(PositionLabeler):
         self.average = average
         self.early_stop = early_stop
         self.constraints = constraints
-
-    @property
-    def round_limit(self) -> int:
-        return self.rounds
-
-    def traces(self) -> dict[str, list[float]]:
-        return {"mistakes": [float(count) for count in self.mistakes_]}
 
     @classmethod
     def _train_all(
