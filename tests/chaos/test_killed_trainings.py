@@ -7,22 +7,17 @@ training, none of them twice: what a kill repeats is less than one step, and no 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chaos.dask_processes import DaskProcesses
 from chaos.reliability import Ledger
-from chaos.under_fire import Fire, events_of
+from chaos.under_fire import Fire, events_of, start
 from gram_samples import sentences
 
 from gramline.learners.catalogue import LEARNERS as CATALOGUE
-from gramline.learners.catalogue import find_learner
-from gramline.learners.kinds import CorpusLearner
 from gramline.pipeline import Corpus
-from gramline.pipeline.cli.main import run as gramline
 from gramline.pipeline.models.trained import load_trained
 
 KILLS = {"client": 3, "scheduler": 1, "worker": 2}
@@ -47,10 +42,11 @@ LEARNERS = {
 }
 
 
-def calmly(*command: str | Path) -> None:
-    """A command in this process, where nobody kills it."""
-    with redirect_stdout(StringIO()):
-        assert gramline([*map(str, command)]) == 0
+def calmly(*command: str | Path, folder: Path) -> None:
+    """A command that nobody kills; in a process of its own like the others, so that sums have the same order."""
+    process = start(*command, folder=folder)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +61,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("x", "trees"):
         for keep in ("all", "none"):
             build = ["gram", "build", folder / f"{name}.parquet", "-o", folder / f"{name}.{keep}.zarr", "--inline"]
-            calmly(*build, "--block-rows", "64" if name == "x" else "24", "--keep", keep)
+            calmly(*build, "--block-rows", "64" if name == "x" else "24", "--keep", keep, folder=folder)
     return folder
 
 
@@ -109,16 +105,17 @@ def changed(path: Path) -> float:
     return path.stat().st_mtime if path.exists() else 0.0
 
 
-def train_under_fire(name: str, victim: str, command: list[str | Path], fire: Fire, folder: Path) -> None:
+def train_under_fire(name: str, command: list[str | Path], fire: Fire, folder: Path) -> None:
     """The command without and with kills, and what must be the same."""
     calm, burnt = folder / "calm.jsonl", folder / "fire.jsonl"
     keeping = ["--checkpoint-every", "0", "--events"]
-    calmly(*command, "-o", folder / "calm.zarr", *keeping, calm)
+    calmly(*command, "-o", folder / "calm.zarr", *keeping, calm, folder=folder)
     told = fire.run([*command, "-o", folder / "model.zarr", *keeping, burnt], folder)
     assert fire.n_kills >= 1, f"the training of the {name} ended before anything was killed"
     assert bits(folder / "model.zarr") == bits(folder / "calm.zarr")
-    assert not [path for path in folder.iterdir() if "checkpoint" in path.name]
-    assert (victim == "worker") or "going on after " in told
+    if told:
+        assert not [path for path in folder.iterdir() if "checkpoint" in path.name]
+        assert fire.n_runs == 1 or "going on after " in told
     kept, whole = steps(burnt), steps(calm)
     require_no_step_twice(kept, whole)
     assert len(whole) - len(kept) <= fire.n_kills, "a kill keeps a step from being told of, at most"
@@ -130,8 +127,10 @@ def train_under_fire(name: str, victim: str, command: list[str | Path], fire: Fi
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_training_whose_client_is_killed(name: str, stores: Path, tmp_path: Path, ledger: Ledger) -> None:
     checkpoint = tmp_path / "model.zarr.checkpoint"
-    fire = Fire("client", lambda: changed(checkpoint), KILLS["client"], PAUSE)
-    train_under_fire(name, "client", fit(stores, name, "all"), fire, tmp_path)
+    fire = Fire(
+        "client", lambda: changed(checkpoint), KILLS["client"], PAUSE, has_result=(tmp_path / "model.zarr").exists
+    )
+    train_under_fire(name, fit(stores, name, "all"), fire, tmp_path)
     ledger.note(f"kill -9 of the training of a {name}", times=fire.n_kills, seconds=fire.seconds)
 
 
@@ -144,12 +143,11 @@ def test_a_training_on_workers_that_die(
 ) -> None:
     """They compute the tiles, none of which is stored."""
     checkpoint = tmp_path / "model.zarr.checkpoint"
-    fire = Fire(victim, lambda: changed(checkpoint), KILLS[victim], PAUSE, cluster)
+    fire = Fire(victim, lambda: changed(checkpoint), KILLS[victim], PAUSE, cluster, (tmp_path / "model.zarr").exists)
     command = [*fit(stores, name, "none"), "--scheduler", cluster.address]
-    train_under_fire(name, victim, command, fire, tmp_path)
+    train_under_fire(name, command, fire, tmp_path)
     ledger.note(f"kill -9 of the {victim} under a training", times=fire.n_kills, seconds=fire.seconds)
 
 
 def test_every_learner_on_a_gram_is_killed() -> None:
-    on_grams = {name for name in CATALOGUE if not issubclass(find_learner(name), CorpusLearner)}
-    assert on_grams == {learner for learner, *_ in LEARNERS.values()}
+    assert CATALOGUE.keys() - {"zscore"} == {learner for learner, *_ in LEARNERS.values()}
