@@ -20,6 +20,7 @@ Ints = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+TAKEN_AT_ONCE = 1 << 17  # positions, whose numbers take more memory than what they choose
 MISSING = -1  # label code of a position without a label
 
 
@@ -138,6 +139,14 @@ class Packed:
 
     def take(self, structures: NDArray[np.integer]) -> Self:
         """The given structures in the given order as a packed corpus of their own (a copy)."""
+        ends = np.cumsum(self.lengths[structures])
+        if not len(ends) or ends[-1] <= TAKEN_AT_ONCE:
+            return self._take(structures)
+        cuts = np.unique(np.searchsorted(ends, np.arange(TAKEN_AT_ONCE, ends[-1], TAKEN_AT_ONCE)) + 1)
+        return concatenate([self._take(part) for part in np.split(structures, cuts) if len(part)])
+
+    def _take(self, structures: NDArray[np.integer]) -> Self:
+        """The same at once, with the numbers of all their positions."""
         lengths = self.lengths[structures]
         positions = indices_of_ranges(self.starts[structures], lengths)
         taken: dict[str, Any] = {

@@ -33,4 +33,6 @@ def indices_of_ranges(starts: NDArray[np.integer], lengths: NDArray[np.integer])
     array([7, 8, 3, 4, 5])
     """
     offsets = offsets_from_lengths(lengths)
-    return np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+    indices: NDArray[np.int64] = np.repeat(starts - offsets[:-1], lengths)
+    indices += np.arange(offsets[-1])
+    return indices

@@ -181,6 +181,10 @@ class Learner(Estimator):
             setattr(reduced, key, value[rows] if key in self.row_arrays else value)
         return reduced
 
+    def for_prediction(self) -> Self:
+        """The same fitted learner, for those who only predict: perhaps without arrays that tell of the training."""
+        return self
+
     def plain_params(self) -> dict[str, Any]:
         """Constructor arguments as JSON has them."""
         return {key: _plain(value) for key, value in self.get_params(deep=False).items()}

@@ -53,6 +53,7 @@ class LazyScores:
         self._scores = [Scores(np.zeros((n, n_rows)), np.zeros(n_rows)) for n in n_columns]
         self._packets: list[Packet] = []  # changes that some row has not received, oldest first
         self._clock = self._n_changed = 0
+        self._is_released = False
         spreader = gram.spreader(n_columns) if isinstance(gram, SpreadsUpdates) else None
         self._orders = None if spreader is None else Orders(spreader, self._source)
 
@@ -135,8 +136,18 @@ class LazyScores:
                 row = self._source.gram_row(int(np.flatnonzero(~is_finite)[0]))
                 raise LearnerError(f"the scores of row {row} leave the range of float64; lower c of the kernel")
 
+    def release(self) -> None:
+        """No row is visited any more: give back the memory; there is no state to go on from."""
+        self._scores.clear()
+        self._packets.clear()
+        self._orders = None
+        del self._source
+        self._is_released = True
+
     def state(self) -> State:
-        """All that decides what comes next, in arrays that nobody changes any more."""
+        """All that decides what comes next, in arrays that nobody changes any more; nothing once it is released."""
+        if self._is_released:
+            return {}
         arrays: dict[str, NDArray[Any]] = {"clock": np.array(self._clock), "received": self._source.received()}
         for number, scores in enumerate(self._scores):
             arrays |= {f"{number}.sums": scores.sums.copy(), f"{number}.magnitudes": scores.magnitudes.copy()}

@@ -8,6 +8,7 @@ block that made at least one mistake.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
@@ -120,6 +121,12 @@ class LabelingPerceptron(CountsMistakes, PositionLabeler):
         """What it became when it stopped; the names and the rest follow from the labels."""
         return {"alpha": self.alpha_, "average": self.average_alpha_, "rounds": number(self.rounds_run_)}
 
+    def for_prediction(self) -> Self:
+        """Without the rows of the weights that do not predict, which are nearly as large."""
+        lean, other = copy(self), "alpha_" if self.average else "average_alpha_"
+        setattr(lean, other, getattr(self, other)[:, :0])
+        return lean
+
     def _dual(self) -> SmallCounts | Matrix:
         return self.average_alpha_ if self.average else self.alpha_
 
@@ -135,6 +142,11 @@ class _Problem:
     training: RoundState
     learners: list[LabelingPerceptron] = field(default_factory=list)
     mistakes: list[int] = field(default_factory=list)  # per round
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of its learners stop after the rounds so far."""
+        return all(learner._is_done(self.mistakes) for learner in self.learners)
 
     def finish(self, gram: GramOperator) -> None:
         """The learners that stop after the rounds so far take what is learned."""
@@ -181,6 +193,10 @@ class _Run:
     def running(self) -> list[tuple[int, _Problem]]:
         return [(k, problem) for k, problem in enumerate(self.problems) if problem.learners]
 
+    def release(self) -> None:
+        """No round follows, so that nobody needs scores; before weights of all rows are made."""
+        self.scores.release()
+
     def state(self, next_block: int) -> State:
         state = {"block": number(next_block)} | named("scores", self.scores.state())
         for k, problem in enumerate(self.problems):
@@ -192,7 +208,8 @@ class _Run:
 
     def resume(self, state: State) -> int:
         """Go on where `state` was: the next block."""
-        self.scores.resume(part_of(state, "scores"))
+        if scores := part_of(state, "scores"):  # else nothing is left to train
+            self.scores.resume(scores)
         for k, problem in enumerate(self.problems):
             problem.resume(part_of(state, f"problem-{k}"))
         for k, (learner, problem) in enumerate(zip(self.learners, self.problem_of, strict=True)):
@@ -228,6 +245,8 @@ def _train(
             problem.mistakes.append(mistakes)
         if progress is not None:
             progress(rounds, sum(counts))
+        if is_last or all(problem.is_over for _, problem in running):
+            run.release()
         for _, problem in running:
             problem.finish(gram)
         checkpoint.offer(f"round {rounds} of {limit}", lambda: run.state(0), is_last=not run.running)

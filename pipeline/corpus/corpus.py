@@ -164,7 +164,10 @@ class Corpus(OutsideData):
             raise CorpusError(f"out of range, the corpus has {len(self)} structures", structure=int(outside[0]))
         if not len(wanted):
             raise CorpusError(EMPTY, advice=AT_LEAST_ONE)
-        return self._derived(self._table.take(wanted % len(self)))
+        chosen = wanted % len(self)
+        if 2 * len(chosen) > len(self) and (np.diff(chosen) == 1).all():  # a view would keep the whole table
+            return self._derived(self._table.slice(int(chosen[0]), len(chosen)))
+        return self._derived(self._table.take(chosen))
 
     def split(self, fraction: float = 0.8, seed: int | None = None) -> tuple[Self, Self]:
         """Two parts, the first with `fraction` of the structures; in order, or drawn at random with a seed."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet
 
 from gramline.kernels.observations.reused import INDEX_BYTES, reused
 from gramline.kernels.packing import Packed
@@ -18,6 +19,9 @@ BLOCK_CACHE_BYTES = 64_000_000  # of corpus blocks kept per process, besides tho
 Entry = TypeVar("Entry")
 
 
+_caches: WeakSet[Cache[Any]] = WeakSet()
+
+
 class Cache(Generic[Entry]):
     """The last few things asked for, by key; safe from many threads, each thing made by one of them only."""
 
@@ -27,6 +31,7 @@ class Cache(Generic[Entry]):
         self._entries: OrderedDict[Hashable, tuple[Entry, int]] = OrderedDict()
         self._weight = 0
         self._lock = Lock()
+        _caches.add(self)
 
     def get(self, key: Hashable, make: Callable[[], Entry]) -> Entry:
         with self._lock:
@@ -44,6 +49,12 @@ class Cache(Generic[Entry]):
         with self._lock:
             self._entries.clear()
             self._weight = 0
+
+    def make_room(self) -> None:
+        """Forget what the other caches of this process keep: something large of another kind of work comes next."""
+        for cache in list(_caches):
+            if cache is not self:
+                cache.clear()
 
 
 def packed_bytes(packed: Packed) -> int:

@@ -23,6 +23,7 @@ from gramline.learners.operators.orders import Order, Receive
 from gramline.learners.operators.packets import Packet, Rows, Scores, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
 from gramline.pipeline.executors.base import Outcome, StartsTasks
+from gramline.pipeline.executors.worker_task import give_back
 from gramline.pipeline.gram.block_cache import Cache
 from gramline.pipeline.gram.store import TileStore
 from gramline.pipeline.gram.stored import StoredGram
@@ -67,7 +68,8 @@ class UpdateSpreader:
         self._letters = Letters.beside(store.url, "training")
         self._numbers: WeakKeyDictionary[Packet, int] = WeakKeyDictionary()
         self._n_packets = self._n_orders = 0
-        finalize(self, self._letters.remove_all)
+        finalize(self, _end, self._letters)
+        give_back()  # what making corpus and store has left of itself: the training is long
 
     def start(self, order: Order) -> Receive:
         number, self._n_orders = self._n_orders, self._n_orders + 1
@@ -115,6 +117,11 @@ class UpdateSpreader:
             self._letters.remove(_answer(number, part))
         self._letters.remove(_order(number))
         return total
+
+
+def _end(letters: Letters) -> None:
+    letters.remove_all()
+    give_back()
 
 
 def update_rows(task: UpdateTask) -> int:

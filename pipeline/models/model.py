@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gramline.kernels.base import Kernel, check_kernel
 from gramline.kernels.distinct import DistinctRows
 from gramline.kernels.packing import Features, Packable, Packed, PackedSequences, check_packable
+from gramline.kernels.ranges import offsets_from_lengths
 from gramline.learners.arrays import Matrix
 from gramline.learners.cross_fitted_prior import CrossFittedPrior
 from gramline.learners.errors import LearnerError
@@ -117,11 +118,10 @@ class Model:
                 f"the learner was trained on {len(needed)} rows, but the corpus has {int(lengths.sum())}; "
                 "give the corpus that its Gram matrix was built from"
             )
-        owner = np.repeat(np.arange(len(lengths)), lengths)
         is_support = np.zeros(len(lengths), bool)
-        is_support[owner[needed]] = True
+        is_support[np.searchsorted(offsets_from_lengths(lengths), np.flatnonzero(needed), side="right") - 1] = True
         counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
-        reduced = learner.restricted(np.flatnonzero(is_support[owner]))
+        reduced = learner.restricted(np.flatnonzero(np.repeat(is_support, lengths)))
         made = None
         if prior is not None:
             prior.require_fitted()

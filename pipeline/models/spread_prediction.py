@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sized
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
@@ -66,7 +66,7 @@ def predict_on_workers(
     layout = BlockLayout.of(model.kernel.row_lengths(new), block_rows)
     letters = Letters.beside(place, "prediction")
     try:
-        model.save(f"{letters.url}/{MODEL}")
+        replace(model, learner=model.learner.for_prediction()).save(f"{letters.url}/{MODEL}")
         letters.write(VOCABULARY, vocabulary_to_arrays(new.vocabulary))
         tasks = _tasks(letters, new, layout, question, block_rows)
         notes: dict[str, None] = {}
@@ -124,6 +124,7 @@ def predict_block(task: PredictionTask) -> list[str]:
 
 
 def _load(letters: Letters) -> tuple[Model, Vocabulary]:
+    _models.make_room()
     return Model.load(f"{letters.url}/{MODEL}"), vocabulary_from_arrays(letters.read(VOCABULARY))
 
 
