@@ -68,8 +68,11 @@ class LazyScores:
         """
         self._order(coming)
         here, local = self._source.visit(rows)
-        tile = self._source.square(here)  # others are at work on what was ordered meanwhile
-        own = self._brought(rows, here, problems)
+        is_ordered = self._orders is not None and self._orders.brings_square(rows)
+        square = None if is_ordered else self._source.square(here)  # others work on what was ordered meanwhile
+        ordered, own = self._brought(rows, here, problems)
+        tile = ordered if square is None else square
+        assert tile is not None
         return Visit(here, local, tile, list(own), list(own.values()))
 
     def refresh(
@@ -82,7 +85,7 @@ class LazyScores:
         """
         self._order(coming)
         here, local = self._source.visit(rows)
-        own = self._brought(rows, here, problems)
+        _, own = self._brought(rows, here, problems)
         self._keep(here, own, self._clock)
         return local, list(own.values())
 
@@ -99,11 +102,10 @@ class LazyScores:
         if self._orders is not None:
             self._orders.place(coming, self._packets)
 
-    def _brought(self, rows: Rows, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
-        """The scores of rows of the Gram, `here` of the source, with all changes, ordered ones first; copies."""
-        if self._orders is not None:
-            self._orders.deliver(rows, self._scores)
-        return self._received(here, problems)
+    def _brought(self, rows: Rows, here: Rows, problems: Sequence[int] | None) -> tuple[Tile | None, dict[int, Scores]]:
+        """Scores of rows of the Gram, `here` of the source, with all changes, ordered ones first; the ordered tile."""
+        square = None if self._orders is None else self._orders.deliver(rows, self._scores)
+        return square, self._received(here, problems)
 
     def _received(self, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
         """The scores of some rows of the source by problem, with all that these have not received; copies."""
