@@ -66,7 +66,7 @@ class LazyScores:
         A problem that is left out does not receive what was changed before, and never will: leave out only those that
         have ended. `coming` are the rows of the next visits, in order, where the learner knows them.
         """
-        self._order(coming)
+        self._order(coming, with_squares=True)
         here, local = self._source.visit(rows)
         is_ordered = self._orders is not None and self._orders.brings_square(rows)
         square = None if is_ordered else self._source.square(here)  # others work on what was ordered meanwhile
@@ -83,7 +83,7 @@ class LazyScores:
         For each row asked for its column of the scores, shape (n,), and the scores of these problems; copies. What
         the rows receive here they do not receive again, so a look at all rows between two passes costs no tile.
         """
-        self._order(coming)
+        self._order(coming, with_squares=False)
         here, local = self._source.visit(rows)
         _, own = self._brought(rows, here, problems)
         self._keep(here, own, self._clock)
@@ -97,10 +97,10 @@ class LazyScores:
             self._packets += self._made(visit.rows, made)
         self._keep(visit.rows, dict(zip(visit.problems, visit.scores, strict=True)), self._clock)
 
-    def _order(self, coming: Sequence[Rows]) -> None:
-        """Have changes brought to coming visits, before anything is waited for."""
+    def _order(self, coming: Sequence[Rows], *, with_squares: bool) -> None:
+        """Have changes brought to coming visits, before anything is waited for; most are like the present one."""
         if self._orders is not None:
-            self._orders.place(coming, self._packets)
+            self._orders.place(coming, self._packets, with_squares=with_squares)
 
     def _brought(self, rows: Rows, here: Rows, problems: Sequence[int] | None) -> tuple[Tile | None, dict[int, Scores]]:
         """Scores of rows of the Gram, `here` of the source, with all changes, ordered ones first; the ordered tile."""

@@ -70,7 +70,7 @@ class Orders:
         self._spreader, self._source = spreader, source
         self._placed: dict[bytes, list[_Placed]] = {}
 
-    def place(self, coming: Sequence[Rows], packets: Sequence[Packet]) -> None:
+    def place(self, coming: Sequence[Rows], packets: Sequence[Packet], *, with_squares: bool) -> None:
         """Order for the next visit and for the one AHEAD; `coming` are the rows of the next visits, of the Gram."""
         for distance, rows in enumerate(coming[:AHEAD], 1):
             if distance not in (1, AHEAD):
@@ -80,8 +80,8 @@ class Orders:
             since = np.full(_n_rows(here), before[-1].stamp) if before else self._source.seen(here).copy()
             newer = [packet for packet in packets if packet.stamp > int(since.min(initial=0))]
             if newer:
-                is_urgent = distance == 1
-                order = Order(here, since, newer, is_urgent, self._source.is_computed and not is_urgent)
+                is_urgent, with_square = distance == 1, with_squares and distance == AHEAD and self._source.is_computed
+                order = Order(here, since, newer, is_urgent, with_square)
                 stamp = max(packet.stamp for packet in newer)
                 before.append(_Placed(here, since, stamp, self._spreader.start(order), order.with_square))
 
