@@ -131,7 +131,8 @@ class _Training:
                 self._visit_all(running, set(running), this, checkpoint)
                 while inner := self._inner():
                     self._visit_all(running, inner, this, NOWHERE)  # quick: a training goes on before them
-                n_inside = _measure(self._gram, self._scores, running)
+                is_last = all(len(one.trace) + 1 == one.stopping.passes for one in running.values())
+                n_inside = _measure(self._gram, self._scores, running, is_last=is_last)
             self._n_passes += 1
             if progress is not None:
                 progress(self._n_passes, n_inside)
@@ -187,12 +188,13 @@ def _is_done(problem: MarginProblem) -> bool:
     return len(problem.trace) >= problem.stopping.passes or is_converged(problem.trace[-1], problem.stopping)
 
 
-def _measure(gram: GramOperator, scores: LazyScores, problems: dict[int, MarginProblem]) -> int:
+def _measure(gram: GramOperator, scores: LazyScores, problems: dict[int, MarginProblem], *, is_last: bool) -> int:
     """P and D of every problem, and how many positions or chains are inside the margin."""
     layout = gram.layout.rows
     terms: list[list[Terms]] = [[] for _ in problems]
     for block in range(layout.n_blocks):
-        local, every = scores.refresh(layout.rows(block), list(problems), layout.rows_after(block, AHEAD))
+        coming = layout.rows_after(block, AHEAD, is_last=is_last)
+        local, every = scores.refresh(layout.rows(block), list(problems), coming)
         for found, problem, own in zip(terms, problems.values(), every, strict=True):
             found.append(problem.measure(block, local, own))
     for found, problem in zip(terms, problems.values(), strict=True):

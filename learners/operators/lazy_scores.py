@@ -67,10 +67,13 @@ class LazyScores:
         A problem that is left out does not receive what was changed before, and never will: leave out only those that
         have ended. `coming` are the rows of the next visits, in order, where the learner knows them.
         """
-        self._order(coming)
+        self._order(coming, with_squares=True)
         here, local = self._source.visit(rows)
-        tile = self._source.square(here)  # others are at work on what was ordered meanwhile
-        own = self._brought(rows, here, problems)
+        is_ordered = self._orders is not None and self._orders.brings_square(rows)
+        square = None if is_ordered else self._source.square(here)  # others work on what was ordered meanwhile
+        ordered, own = self._brought(rows, here, problems)
+        tile = ordered if square is None else square
+        assert tile is not None
         return Visit(here, local, tile, list(own), list(own.values()))
 
     def refresh(
@@ -81,9 +84,9 @@ class LazyScores:
         For each row asked for its column of the scores, shape (n,), and the scores of these problems; copies. What
         the rows receive here they do not receive again, so a look at all rows between two passes costs no tile.
         """
-        self._order(coming)
+        self._order(coming, with_squares=False)
         here, local = self._source.visit(rows)
-        own = self._brought(rows, here, problems)
+        _, own = self._brought(rows, here, problems)
         self._keep(here, own, self._clock)
         return local, list(own.values())
 
@@ -95,16 +98,15 @@ class LazyScores:
             self._packets += self._made(visit.rows, made)
         self._keep(visit.rows, dict(zip(visit.problems, visit.scores, strict=True)), self._clock)
 
-    def _order(self, coming: Sequence[Rows]) -> None:
-        """Have changes brought to coming visits, before anything is waited for."""
+    def _order(self, coming: Sequence[Rows], *, with_squares: bool) -> None:
+        """Have changes brought to coming visits, before anything is waited for; most are like the present one."""
         if self._orders is not None:
-            self._orders.place(coming, self._packets)
+            self._orders.place(coming, self._packets, with_squares=with_squares)
 
-    def _brought(self, rows: Rows, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
-        """The scores of rows of the Gram, `here` of the source, with all changes, ordered ones first; copies."""
-        if self._orders is not None:
-            self._orders.deliver(rows, self._scores)
-        return self._received(here, problems)
+    def _brought(self, rows: Rows, here: Rows, problems: Sequence[int] | None) -> tuple[Tile | None, dict[int, Scores]]:
+        """Scores of rows of the Gram, `here` of the source, with all changes, ordered ones first; the ordered tile."""
+        square = None if self._orders is None else self._orders.deliver(rows, self._scores)
+        return square, self._received(here, problems)
 
     def _received(self, here: Rows, problems: Sequence[int] | None) -> dict[int, Scores]:
         """The scores of some rows of the source by problem, with all that these have not received; copies."""

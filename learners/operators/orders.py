@@ -2,8 +2,8 @@
 
 A visit is ordered twice: a few visits ahead for everything that was changed so far, which is nearly all of it, and
 once more during the visit before it for what was changed since. Only the very last change is left to the learner's own
-process. What comes back counts for rows that have received nothing meanwhile; the others are brought up to date as
-without an order.
+process. The first order also brings the tile of the visit where that is computed. What comes back counts for rows that
+have received nothing meanwhile; the others are brought up to date as without an order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from gramline.learners.arrays import Indices
+from gramline.learners.arrays import Indices, Tile
 from gramline.learners.operators.packets import Packet, Rows, Scores
 from gramline.learners.operators.row_sources import RowSource
 
@@ -27,9 +27,17 @@ class Order(NamedTuple):
     since: Indices
     packets: Sequence[Packet]
     is_urgent: bool = False  # the learner waits for it next
+    with_square: bool = False  # the tile between the rows as well
 
 
-Receive = Callable[[], Mapping[int, Scores]]  # waits for what an order asked for, by problem
+class Answer(NamedTuple):
+    """What an order asked for."""
+
+    scores: Mapping[int, Scores]  # by problem
+    square: Tile | None
+
+
+Receive = Callable[[], Answer]  # waits for it
 
 
 class Spreader(Protocol):
@@ -52,6 +60,7 @@ class _Placed(NamedTuple):
     since: Indices
     stamp: int  # of the last change
     receive: Receive
+    with_square: bool
 
 
 class Orders:
@@ -61,7 +70,7 @@ class Orders:
         self._spreader, self._source = spreader, source
         self._placed: dict[bytes, list[_Placed]] = {}
 
-    def place(self, coming: Sequence[Rows], packets: Sequence[Packet]) -> None:
+    def place(self, coming: Sequence[Rows], packets: Sequence[Packet], *, with_squares: bool) -> None:
         """Order for the next visit and for the one AHEAD; `coming` are the rows of the next visits, of the Gram."""
         for distance, rows in enumerate(coming[:AHEAD], 1):
             if distance not in (1, AHEAD):
@@ -71,13 +80,21 @@ class Orders:
             since = np.full(_n_rows(here), before[-1].stamp) if before else self._source.seen(here).copy()
             newer = [packet for packet in packets if packet.stamp > int(since.min(initial=0))]
             if newer:
-                receive = self._spreader.start(Order(here, since, newer, is_urgent=distance == 1))
-                before.append(_Placed(here, since, max(packet.stamp for packet in newer), receive))
+                is_urgent, with_square = distance == 1, with_squares and distance == AHEAD and self._source.is_computed
+                order = Order(here, since, newer, is_urgent, with_square)
+                stamp = max(packet.stamp for packet in newer)
+                before.append(_Placed(here, since, stamp, self._spreader.start(order), order.with_square))
 
-    def deliver(self, rows: Rows, scores: Sequence[Scores]) -> None:
-        """Add what was ordered for these rows of the Gram to the scores of all problems."""
+    def brings_square(self, rows: Rows) -> bool:
+        """Whether the tile between these rows of the Gram comes with what was ordered for them."""
+        return any(placed.with_square for placed in self._placed.get(_key(rows), ()))
+
+    def deliver(self, rows: Rows, scores: Sequence[Scores]) -> Tile | None:
+        """Add what was ordered for these rows of the Gram to the scores of all problems; the tile between them."""
+        square = None
         for placed in self._placed.pop(_key(rows), ()):
-            received = placed.receive()
+            received, tile = placed.receive()
+            square = square if tile is None else tile
             is_valid = self._source.seen(placed.rows) == placed.since
             every = np.arange(placed.rows.start, placed.rows.stop) if isinstance(placed.rows, slice) else placed.rows
             valid = every[is_valid]
@@ -85,6 +102,7 @@ class Orders:
                 scores[problem].sums[:, valid] += more.sums[:, is_valid]
                 scores[problem].magnitudes[valid] += more.magnitudes[is_valid]
             self._source.mark(valid, placed.stamp)
+        return square
 
 
 def _key(rows: Rows) -> bytes:

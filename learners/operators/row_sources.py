@@ -27,6 +27,10 @@ class RowSource(Protocol):
     @property
     def n_rows(self) -> int: ...
 
+    @property
+    def is_computed(self) -> bool:
+        """Whether every value is computed when it is asked for."""
+
     def visit(self, rows: Rows) -> tuple[Rows, Indices]:
         """The source's rows for rows of the Gram, and for each of the latter which of the former it is."""
 
@@ -74,6 +78,8 @@ def source_of(gram: GramOperator) -> RowSource:
 
 class ComputedRows:
     """Every value is computed, for distinct rows only."""
+
+    is_computed = True
 
     def __init__(self, compare: Comparison) -> None:
         self._compare, self._distinct = compare, compare.distinct
@@ -134,6 +140,8 @@ class ComputedRows:
 class TileRows:
     """Values from tiles that are kept; those of tiles left out are computed for changed structures only, equal ones
     once."""
+
+    is_computed = False
 
     def __init__(self, gram: GramOperator, compare: Comparison | None) -> None:
         self._gram, self._layout, self._compare = gram, gram.layout.rows, compare

@@ -19,7 +19,7 @@ import numpy as np
 from gramline.learners.arrays import Indices
 from gramline.learners.linear_algebra.blas_threads import one_blas_thread
 from gramline.learners.operators.change_sums import add_changes
-from gramline.learners.operators.orders import Order, Receive
+from gramline.learners.operators.orders import Answer, Order, Receive
 from gramline.learners.operators.packets import Packet, Rows, Scores, combined
 from gramline.learners.operators.row_sources import RowSource, source_of
 from gramline.pipeline.executors.base import Outcome, StartsTasks
@@ -48,6 +48,7 @@ class UpdateTask:
     first_row: int  # of those that are visited
     packets: tuple[int, ...]
     is_urgent: bool
+    with_square: bool
 
     may_run_twice: ClassVar[bool] = True
 
@@ -76,22 +77,23 @@ class UpdateSpreader:
         numbers = [self._published(packet) for packet in order.packets]
         rows, widths = _listed(order.rows), np.array(self._n_columns, np.int64)
         self._letters.write(_order(number), {"rows": rows, "since": order.since, "widths": widths})
-        store, letters = self._store, self._letters.url
+        store = self._store
         parts = [
             UpdateTask(
-                store.url,
-                store.identity,
-                letters,
-                number,
-                part,
-                int(rows[0]),
-                tuple(numbers[low:high]),
-                order.is_urgent,
+                store=store.url,
+                identity=store.identity,
+                letters=self._letters.url,
+                order=number,
+                part=part,
+                first_row=int(rows[0]),
+                packets=tuple(numbers[low:high]),
+                is_urgent=order.is_urgent,
+                with_square=order.with_square and part == 0,
             )
             for part, (low, high) in enumerate(pairwise(_cuts(order)))
         ]
         outcomes = self._executor.start(update_rows, parts, is_urgent=order.is_urgent)
-        return lambda: self._received(number, len(parts), outcomes)
+        return lambda: self._received(number, parts, outcomes)
 
     def _published(self, packet: Packet) -> int:
         if packet not in self._numbers:
@@ -100,23 +102,27 @@ class UpdateSpreader:
         return self._numbers[packet]
 
     def _received(
-        self, number: int, n_parts: int, outcomes: Generator[Outcome[UpdateTask, int], None, None]
-    ) -> Mapping[int, Scores]:
+        self, number: int, parts: Sequence[UpdateTask], outcomes: Generator[Outcome[UpdateTask, int], None, None]
+    ) -> Answer:
         with closing(outcomes):
             for outcome in outcomes:
                 if outcome.error is not None:
                     raise outcome.error
                 self._count_reads(outcome.result or 0)
         total: dict[int, Scores] = {}
-        for part in range(n_parts):
+        for part in range(len(parts)):
             for problem, scores in _from_answer(self._letters.read(_answer(number, part))).items():
                 own = total.setdefault(problem, scores)
                 if own is not scores:
                     own.sums[:] += scores.sums
                     own.magnitudes[:] += scores.magnitudes
             self._letters.remove(_answer(number, part))
+        square = None
+        if parts[0].with_square:
+            square = self._letters.read(_square(number))["tile"]
+            self._letters.remove(_square(number))
         self._letters.remove(_order(number))
-        return total
+        return Answer(total, square)
 
 
 def _end(letters: Letters) -> None:
@@ -139,7 +145,10 @@ def update_rows(task: UpdateTask) -> int:
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # refused by the learner, with the row
         for batch, target, values in source.pending(rows, packets, order["since"]):
             add_changes(combined(batch), scores, target, values)
+        square = source.square(rows) if task.with_square else None
     if letters.has(_order(task.order)):  # a training that has ended takes no answers, and has removed its letters
+        if square is not None:
+            letters.write(_square(task.order), {"tile": square})
         letters.write(_answer(task.order, task.part), _to_answer(scores))
     return gram.tile_reads - before
 
@@ -203,6 +212,10 @@ def _change(number: int) -> str:
 
 def _answer(order: int, part: int) -> str:
     return f"answer-{order}-{part}"
+
+
+def _square(order: int) -> str:
+    return f"square-{order}"
 
 
 def _listed(rows: Rows) -> Indices:

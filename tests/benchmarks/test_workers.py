@@ -1,5 +1,8 @@
 """What workers are worth: one beside this process, two beside one, and what the client itself has to do.
 
+The kernel skips positions. Learners that visit block after block train as on large corpora: no tile is stored, numbers
+are float64, which is the default. The others read one store of float32 tiles.
+
 Small untimed versions run by default; `pytest -m benchmark -s tests/benchmarks/test_workers.py` measures.
 """
 
@@ -11,12 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from time import process_time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gramline.kernels import SequenceLabeling
+from gramline.kernels.observations.features import Polynomial
 from gramline.learners import (
     GaussianProcessLabeler,
     HiddenMarkovPerceptron,
@@ -35,25 +41,30 @@ from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.experiments.scale_size import KERNEL, own_processes, sales_corpus
+from gramline.pipeline.experiments.scale_size import own_processes, sales_corpus
 from gramline.pipeline.gram import spread_product, stored
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
+from gramline.pipeline.gram.keep import Keep
 from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.spread_prediction import predict_on_workers
 
-N_POSITIONS, N_NEW = 50_000, 10_000
+KERNEL = SequenceLabeling(c=0.5, gap=0.5, observation=Polynomial(degree=2, normalized=True))
+N_POSITIONS, N_NEW = 50_000, 50_000
 TWO_WORKERS, ONE_WORKER, CLIENT, TOTAL = 1.7, 0.85, 0.10, 1.2
 MEMORY = 2 * 10**9
 LEARNERS: dict[str, Any] = {
-    "labeling perceptron": LabelingPerceptron(2),
-    "dual hidden Markov perceptron": HiddenMarkovPerceptron(2, dual=True),
-    "labeling SVM": LabelingSVM(passes=1),
-    "structured SVM": StructuredSVM(passes=1),
-    "kernel CRF": KernelCRF(iterations=2),
+    "labeling perceptron of 5 rounds": LabelingPerceptron(5),
+    "dual hidden Markov perceptron of 5 rounds": HiddenMarkovPerceptron(5, dual=True),
+    "labeling SVM of 2 passes": LabelingSVM(passes=2),
+    "structured SVM of 2 passes": StructuredSVM(passes=2),
+    "kernel CRF of 2 iterations": KernelCRF(iterations=2),
     "kernel Z-score": KernelZScoreLabeler(ridge=10.0, transition_ridge=None, precision="single", tolerance=1e-2),
-    "Gaussian process of rank 100": GaussianProcessLabeler(approximation="nystrom", rank=100, max_sweeps=1),
+    "Gaussian process of rank 20": GaussianProcessLabeler(
+        approximation="nystrom", rank=20, max_sweeps=1, bound="jensen"
+    ),
 }
+INFERRED_HERE = {"Gaussian process of rank 20"}  # only the columns of its matrix are spread: shown, asked for nothing
 
 
 def say(line: str) -> None:
@@ -73,26 +84,36 @@ class Bench:
 
     @property
     def path(self) -> Path:
+        """Of a store with all tiles."""
         return self.folder / "gram.zarr"
+
+    @property
+    def computed(self) -> Path:
+        """Of one without tiles."""
+        path = self.folder / "computed.gram.zarr"
+        if not path.exists():
+            choices = StoreChoices("float64", self.block_rows, keep=Keep.of("none"))
+            GramBuild(KERNEL, self.corpus, path, choices).run(self.executor)
+        return path
 
     def build(self) -> None:
         choices = StoreChoices("float32", self.block_rows)
         GramBuild(KERNEL, self.corpus, self.path, choices).run(self.executor)
 
-    def gram(self) -> StoredGram:
-        gram = StoredGram.open(self.path)
-        gram.executor = self.executor
-        return gram
+    def remove(self) -> None:
+        """What was built."""
+        rmtree(self.path)
 
     def fit(self, learner: Any) -> Any:
-        return learner.fresh().fit(self.gram(), self.corpus.labels)
+        gram = StoredGram.open(self.computed if learner.is_lazy else self.path)
+        gram.executor = self.executor
+        return learner.fresh().fit(gram, self.corpus.labels)
 
     def cross_validate(self) -> None:
         job = Job(
             kernels=(KERNEL,),
-            variants=(Variant(0, "labeling-perceptron", {"rounds": 1, "average": True}),),
+            variants=(Variant(0, "labeling-perceptron", {"rounds": 2, "average": True}),),
             folds=FoldSpec(5),
-            dtype="float32",
         )
         corpus = self.corpus
         data = JobData(corpus.fingerprint, corpus.ids, corpus.tokens, corpus.labels, "saleslog", corpus)
@@ -102,7 +123,7 @@ class Bench:
             yield self.executor
 
         folder = self.folder / f"cv-{len(list(self.folder.glob('cv-*')))}.run"
-        run_job(job, data, RunFolder(folder), JobSettings(stores={0: str(self.path)}), executor=own)
+        run_job(job, data, RunFolder(folder), JobSettings(stores={0: str(self.computed)}), executor=own)
 
     def predict(self, model: Model) -> list[list[str]]:
         if isinstance(self.executor, InlineExecutor):
@@ -129,12 +150,20 @@ class Taken:
         return self.cost.wall_seconds
 
 
+def _rebuilding(benches: Iterable[Bench]) -> Iterator[Callable[[], None]]:
+    """To be called one after the other: what was built before is gone when the next one comes."""
+    for bench in benches:
+        bench.remove()
+        yield bench.build
+
+
 def works(bench: Bench, model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "build", bench.build
     for name, learner in LEARNERS.items():
-        yield f"fit: {name}", lambda learner=learner: bench.fit(learner)
-    yield "cv, 5 folds of a labeling perceptron", bench.cross_validate
-    yield "predict", lambda: bench.predict(model)
+        how = "computed" if learner.is_lazy else "stored tiles"
+        yield f"fit, {how}: {name}", lambda learner=learner: bench.fit(learner)
+    yield "cv, computed: 5 folds of a labeling perceptron of 2 rounds", bench.cross_validate
+    yield f"predict {bench.new.n_positions:,} positions", lambda: bench.predict(model)
 
 
 @contextmanager
@@ -222,16 +251,17 @@ def test_one_and_two_workers_beside_this_process(tmp_path: Path, monkeypatch: py
         for name, executor in executors.items():
             warm_up(made(tmp_path / f"warm {name}", 600, 300, executor, 128), monkeypatch)
         corpus, new = sales_corpus(N_POSITIONS, seed=0), sales_corpus(N_NEW, seed=1)
-        benches = [Bench(tmp_path / name.replace(" ", "-"), corpus, new, one) for name, one in executors.items()]
-        for bench in benches:
-            bench.folder.mkdir()
+        (folder := tmp_path / "bench").mkdir()
+        benches = [Bench(folder, corpus, new, one) for one in executors.values()]  # of the same store: less memory
 
         def compare(work: str, actions: Iterable[Callable[[], Any]]) -> None:
             figures = Figures(*map(Taken.by, actions))
             say(figures.line(work))
-            misses.extend(figures.misses(work))
+            if not any(name in work for name in INFERRED_HERE):
+                misses.extend(figures.misses(work))
 
-        compare("build", [bench.build for bench in benches])
+        benches[0].build()  # untimed: the system finds memory for its files
+        compare("build", _rebuilding(benches))
         model = Model.of(benches[-1].fit(LabelingPerceptron(2)), corpus, KERNEL)
         by_work: dict[str, list[Callable[[], Any]]] = {}
         for bench in benches:
