@@ -57,11 +57,10 @@ class ComputedSize:
     accuracy: float  # on what was held out
 
 
-class Trained(NamedTuple):
-    """What is kept of the training: nothing that predictions do not need."""
+class Fitted(NamedTuple):
+    """What is kept of the training beside its model."""
 
-    model: Model
-    n_positions: int
+    learner: LabelingPerceptron
     n_blocks: int
     values: int
     client_seconds: float
@@ -76,30 +75,37 @@ def run_computed_size(settings: SizeSettings, n_held_out: int, say: Callable[[st
         watch.executor = executor
         watch.time("start", lambda: _warm_up(folder, executor))
         at_rest, n_sent = peaks_of(executor), executor.n_sent
-        trained = _trained(parts.pop(), settings, executor, watch)
-        mistakes = [int(count) for count in trained.model.learner.fitted()["mistakes_"]]
-        say(f"  mistakes {' '.join(map(str, mistakes))}, {trained.values / 1e9:.1f} billion values")
+        n_positions = parts[0].n_positions
+        model, fitted = _trained(parts.pop(), settings, executor, watch)
+        mistakes = [int(count) for count in model.learner.fitted()["mistakes_"]]
+        say(f"  mistakes {' '.join(map(str, mistakes))}, {fitted.values / 1e9:.1f} billion values")
         place = str(folder / "model")
-        predicted = watch.time("prediction", lambda: predict_on_workers(trained.model, held, executor, place).labels)
+        predicted = watch.time("prediction", lambda: predict_on_workers(model, held, executor, place).labels)
         peaks = peaks_of(executor)
         n_sent = executor.n_sent - n_sent
     return ComputedSize(
-        n_positions=trained.n_positions,
+        n_positions=n_positions,
         n_held_out=held.n_positions,
-        n_blocks=trained.n_blocks,
+        n_blocks=fitted.n_blocks,
         n_tasks=n_sent,
-        values=trained.values,
+        values=fitted.values,
         mistakes=mistakes,
         seconds=watch.seconds,
         busy=watch.busy,
-        client_seconds=trained.client_seconds,
+        client_seconds=fitted.client_seconds,
         peaks=peaks,
         at_rest=at_rest,
         accuracy=evaluate(held.labels, predicted).accuracy,
     )
 
 
-def _trained(corpus: Corpus, settings: SizeSettings, executor: DaskExecutor, watch: Stopwatch) -> Trained:
+def _trained(corpus: Corpus, settings: SizeSettings, executor: DaskExecutor, watch: Stopwatch) -> tuple[Model, Fitted]:
+    fitted = _fitted(corpus, settings, executor, watch)
+    return Model.of(fitted.learner, corpus, KERNEL), fitted
+
+
+def _fitted(corpus: Corpus, settings: SizeSettings, executor: DaskExecutor, watch: Stopwatch) -> Fitted:
+    """Its Gram matrix, which holds the structures once more, ends here."""
     choices = StoreChoices(dtype="float32", block_rows=settings.block_rows, keep=Keep.of("none"))
     path = Path(settings.folder) / "gram.zarr"
     gram = StoredGram(watch.time("plan", lambda: create_or_open(KERNEL, corpus, path, choices)))
@@ -107,9 +113,8 @@ def _trained(corpus: Corpus, settings: SizeSettings, executor: DaskExecutor, wat
     before = process_time()
     with measured() as spent:
         learner = watch.time("training", lambda: LabelingPerceptron(ROUNDS, average=True).fit(gram, corpus.labels))
-    client_seconds, values = process_time() - before, spent.cost.kernel_values
-    model = Model.of(learner, corpus, KERNEL)
-    return Trained(model, corpus.n_positions, gram.layout.rows.n_blocks, values, client_seconds)
+    client_seconds = process_time() - before
+    return Fitted(learner, gram.layout.rows.n_blocks, spent.cost.kernel_values, client_seconds)
 
 
 def _parts(whole: Corpus, n_positions: int) -> list[Corpus]:

@@ -121,12 +121,13 @@ class Model:
         is_support = np.zeros(len(lengths), bool)
         is_support[np.searchsorted(offsets_from_lengths(lengths), np.flatnonzero(needed), side="right") - 1] = True
         counted = None if prepared.prior is None else _symbols_and_labels(prepared.symbols, prepared.labels)
-        reduced = learner.restricted(np.flatnonzero(np.repeat(is_support, lengths)))
         made = None
         if prior is not None:
             prior.require_fitted()
             made = cls.of(prior.learner_, replace(packed, prior=None, table=None), prior.kernel)
         support = prepared.take(np.flatnonzero(is_support))
+        del packed, prepared  # as large as the corpus; the weights, which are larger, are copied next
+        reduced = learner.restricted(np.flatnonzero(np.repeat(is_support, lengths)))
         return cls(reduced, kernel, support, counted, recipe=recipe, prior=made)
 
     # ---- new structures

@@ -82,6 +82,7 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(
     monkeypatch.setattr(
         margins, "timed", lambda _data, chosen: {("kernel CRF", "linear"): [Training(len(chosen), None, 3)]}
     )
+    monkeypatch.setattr(margins, "quiet_load", lambda _say: 0.25)
     monkeypatch.setattr(margins, "side_by_side", lambda function, tasks, **_: map(function, tasks))
     run = Run(gpsl_data, scratch=tmp_path)
     lines: list[str] = []
@@ -94,5 +95,6 @@ def test_an_interrupted_run_goes_on_with_the_folds_that_are_missing(
     n_folds = len(measured)
     assert lines[0].endswith(f"2 of {n_folds} folds are known from an earlier start")
     assert trainings.rows[0][3:] == (n_folds, None, 3)
+    assert run.loads == [0.25]  # before the trainings that were timed
     assert losses.rows[0][3] == pytest.approx(100 * (n_folds + 1) / 2)
     assert not (tmp_path / margins.KEPT).exists()
