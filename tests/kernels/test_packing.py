@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import pack, packed_sequences, real_bags, words
 
+from gramline.kernels import packing
 from gramline.kernels.errors import PackingError
 from gramline.kernels.packing import Features, PackedSequences, concatenate, pack_pair, place
 
@@ -50,6 +51,16 @@ def test_taking_rows_of_features():
     assert taken.indptr.tolist() == [0, 1, 3, 3, 4]
     assert taken.indices.tolist() == [0, 1, 4, 0]
     assert taken.values.tolist() == [3.0, 0.5, 2.0, 3.0]
+
+
+@given(packed_sequences(bags=real_bags), st.data())
+@settings(max_examples=20)
+def test_many_structures_are_taken_a_part_at_a_time(packed, data):
+    chosen = np.array(data.draw(st.lists(st.integers(0, len(packed) - 1), min_size=1, max_size=12)))
+    at_once = as_lists(packed.take(chosen))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "TAKEN_AT_ONCE", data.draw(st.integers(1, 6)))
+        assert as_lists(packed.take(chosen)) == at_once
 
 
 def test_a_place_counts_from_the_structure():

@@ -217,6 +217,21 @@ def test_selecting_keeps_label_names():
     assert caught.value.structure == 3
 
 
+def test_most_of_a_corpus_is_a_view_and_a_few_are_a_copy():
+    words = [[f"w{k}", {"a": 1.0, "b": k}] for k in range(40)]
+    corpus = Corpus.from_sequences(words, [["X", None]] * 20 + [["Y", "Z"]] * 20)
+    part, few = corpus.select(range(3, 38)), corpus.select(range(3, 8))
+    own = Corpus.from_sequences(words[3:38], [["X", None]] * 17 + [["Y", "Z"]] * 18, labels=corpus.label_names)
+    assert part.fingerprint == own.fingerprint
+    assert (part.tokens, part.labels, part.ids[0]) == (own.tokens, own.labels, "3")
+    assert part.select(range(5)).fingerprint == few.fingerprint
+
+    def place(chosen):
+        return chosen.table.column("tokens").chunk(0).values.buffers()[1].address
+
+    assert place(part) == place(corpus) != place(few)
+
+
 def test_splitting():
     corpus = Corpus.from_sequences([[str(k)] for k in range(10)])
     first, second = corpus.split(0.7)

@@ -17,9 +17,10 @@ from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.executors.base import InlineExecutor
 from gramline.pipeline.executors.dask import DaskExecutor
+from gramline.pipeline.gram.block_cache import Cache
 from gramline.pipeline.models import spread_prediction as module
 from gramline.pipeline.models.model import Model
-from gramline.pipeline.models.spread_prediction import predict_on_workers
+from gramline.pipeline.models.spread_prediction import _load, predict_on_workers
 from gramline.pipeline.storage.letters import Letters
 
 TRAIN = generate_saleslog(12, seed=1).with_features("spelling")
@@ -37,6 +38,30 @@ def test_labels_are_those_of_the_model(tmp_path: Path) -> None:
     assert predicted.labels == model.predict(NEW)
     assert predicted.table is None
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_workers_are_sent_the_weights_that_predict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, average: bool
+) -> None:
+    loaded: list[Any] = []
+    kept: Cache[int] = Cache(3)
+    kept.get("of another kind of work", lambda: 1)
+
+    def load(letters: Letters) -> Any:
+        loaded.append(_load(letters))
+        return loaded[-1]
+
+    monkeypatch.setattr(module, "_load", load)
+    model = trained(LabelingPerceptron(rounds=3, average=average))
+    predicted = predict_on_workers(model, NEW, InlineExecutor(), str(tmp_path / "m"), block_rows=64)
+    assert predicted.labels == model.predict(NEW)
+    learner = loaded[0][0].learner
+    n_rows = model.support.n_positions
+    assert learner.alpha_.shape == (n_rows, 0 if average else len(model.label_names))
+    assert learner.average_alpha_.shape == (n_rows, len(model.label_names) if average else 0)
+    assert model.learner.alpha_.shape == model.learner.average_alpha_.shape
+    assert kept.get("of another kind of work", lambda: 2) == 2
 
 
 def test_probabilities_come_along(tmp_path: Path) -> None:
