@@ -1,7 +1,9 @@
 """What workers are worth: one beside this process, two beside one, and what the client itself has to do.
 
-The kernel skips positions. Learners that visit block after block train as on large corpora: no tile is stored, numbers
-are float64, which is the default. The others read one store of float32 tiles.
+The kernel is that of trees. Learners that visit block after block train as on large corpora: no tile is stored, numbers
+are float64, which is the default. The others read one store of float32 tiles. A value of a tree takes about 5 ns; where
+values take 1 ns or tiles are read, a visit of 2,048 positions is over in the time that tasks need on their way, and a
+second worker is worth less.
 
 Small untimed versions run by default; `pytest -m benchmark -s tests/benchmarks/test_workers.py` measures.
 """
@@ -21,7 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gramline.kernels import SequenceLabeling
+from gramline.kernels import TreeLabeling
 from gramline.kernels.observations.features import Polynomial
 from gramline.learners import (
     GaussianProcessLabeler,
@@ -33,6 +35,7 @@ from gramline.learners import (
     StructuredSVM,
 )
 from gramline.pipeline.corpus.corpus import Corpus
+from gramline.pipeline.corpus.saleslog import generate_saleslog
 from gramline.pipeline.cost import Cost, measured
 from gramline.pipeline.crossval.folds import FoldSpec
 from gramline.pipeline.crossval.job import Job, JobData, Variant
@@ -41,7 +44,7 @@ from gramline.pipeline.crossval.run_folder import RunFolder
 from gramline.pipeline.crossval.running import JobSettings
 from gramline.pipeline.executors.base import Executor, InlineExecutor
 from gramline.pipeline.executors.dask import DaskExecutor
-from gramline.pipeline.experiments.scale_size import own_processes, sales_corpus
+from gramline.pipeline.experiments.scale_size import own_processes
 from gramline.pipeline.gram import spread_product, stored
 from gramline.pipeline.gram.build import GramBuild, StoreChoices
 from gramline.pipeline.gram.keep import Keep
@@ -49,13 +52,14 @@ from gramline.pipeline.gram.stored import StoredGram
 from gramline.pipeline.models.model import Model
 from gramline.pipeline.models.spread_prediction import predict_on_workers
 
-KERNEL = SequenceLabeling(c=0.5, gap=0.5, observation=Polynomial(degree=2, normalized=True))
+KERNEL = TreeLabeling(c=0.5, observation=Polynomial(degree=2, normalized=True))
+POSITIONS = 20  # of a tree, at least; 29 on average
 N_POSITIONS, N_NEW = 50_000, 50_000
 TWO_WORKERS, ONE_WORKER, CLIENT, TOTAL = 1.7, 0.85, 0.10, 1.2
 MEMORY = 2 * 10**9
 LEARNERS: dict[str, Any] = {
-    "labeling perceptron of 5 rounds": LabelingPerceptron(5),
-    "dual hidden Markov perceptron of 5 rounds": HiddenMarkovPerceptron(5, dual=True),
+    "labeling perceptron of 3 rounds": LabelingPerceptron(3),
+    "dual hidden Markov perceptron of 3 rounds": HiddenMarkovPerceptron(3, dual=True),
     "labeling SVM of 2 passes": LabelingSVM(passes=2),
     "structured SVM of 2 passes": StructuredSVM(passes=2),
     "kernel CRF of 2 iterations": KernelCRF(iterations=2),
@@ -70,6 +74,14 @@ INFERRED_HERE = {"Gaussian process of rank 20"}  # only the columns of its matri
 def say(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
+
+
+def trees(n_positions: int, seed: int) -> Corpus:
+    """The first trees of the sales log of a seed that hold at most so many positions."""
+    corpus = generate_saleslog(1 + n_positions // POSITIONS, seed, "trees", features="words")
+    reached = np.cumsum(corpus.lengths)
+    assert reached[-1] >= n_positions
+    return corpus.select(range(int(np.searchsorted(reached, n_positions, side="right"))))
 
 
 @dataclass
@@ -189,7 +201,7 @@ def warm_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Model:
 
 def made(folder: Path, n_positions: int, n_new: int, executor: Executor, block_rows: int | None = None) -> Bench:
     folder.mkdir(parents=True)
-    corpus, new = sales_corpus(n_positions, seed=0), sales_corpus(n_new, seed=1)
+    corpus, new = trees(n_positions, seed=0), trees(n_new, seed=1)
     return Bench(folder, corpus, new, executor, block_rows)
 
 
@@ -250,7 +262,7 @@ def test_one_and_two_workers_beside_this_process(tmp_path: Path, monkeypatch: py
     with places(tmp_path) as executors:
         for name, executor in executors.items():
             warm_up(made(tmp_path / f"warm {name}", 600, 300, executor, 128), monkeypatch)
-        corpus, new = sales_corpus(N_POSITIONS, seed=0), sales_corpus(N_NEW, seed=1)
+        corpus, new = trees(N_POSITIONS, seed=0), trees(N_NEW, seed=1)
         (folder := tmp_path / "bench").mkdir()
         benches = [Bench(folder, corpus, new, one) for one in executors.values()]  # of the same store: less memory
 
