@@ -1,7 +1,8 @@
 """What workers are worth: one beside this process, two beside one, and what the client itself has to do.
 
 The kernel skips positions. Learners that visit block after block train as on large corpora: no tile is stored, numbers
-are float64, which is the default. The others read one store of float32 tiles.
+are float64, which is the default. The others read one store of float32 tiles. The cheaper a value, the sooner a visit
+of 2,048 positions is over, and the more the way of its tasks weighs.
 
 Small untimed versions run by default; `pytest -m benchmark -s tests/benchmarks/test_workers.py` measures.
 """
@@ -52,10 +53,11 @@ from gramline.pipeline.models.spread_prediction import predict_on_workers
 KERNEL = SequenceLabeling(c=0.5, gap=0.5, observation=Polynomial(degree=2, normalized=True))
 N_POSITIONS, N_NEW = 50_000, 50_000
 TWO_WORKERS, ONE_WORKER, CLIENT, TOTAL = 1.7, 0.85, 0.10, 1.2
+KEPT_MEMORY = 0.95  # times our processor seconds that Dask's own threshold takes at least: ours costs nothing
 MEMORY = 2 * 10**9
 LEARNERS: dict[str, Any] = {
-    "labeling perceptron of 5 rounds": LabelingPerceptron(5),
-    "dual hidden Markov perceptron of 5 rounds": HiddenMarkovPerceptron(5, dual=True),
+    "labeling perceptron of 3 rounds": LabelingPerceptron(3),
+    "dual hidden Markov perceptron of 3 rounds": HiddenMarkovPerceptron(3, dual=True),
     "labeling SVM of 2 passes": LabelingSVM(passes=2),
     "structured SVM of 2 passes": StructuredSVM(passes=2),
     "kernel CRF of 2 iterations": KernelCRF(iterations=2),
@@ -289,4 +291,5 @@ def test_memory_that_workers_keep_for_the_next_tile(tmp_path: Path, monkeypatch:
         seconds[name] = sum(part.cost.processor_seconds for part in parts)
         say(f"trim threshold {name}: {seconds[name]:.1f} processor seconds for a build and a kernel Z-score")
     first, second = seconds.values()
-    say(f"{first / second:.2f} times as many")
+    say(f"{first / second:.2f} times as many (at least {KEPT_MEMORY})")
+    assert first >= KEPT_MEMORY * second

@@ -43,13 +43,14 @@ class LateExecutor(InlineExecutor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.n_tasks = self.n_urgent = 0
+        self.n_tasks = self.n_urgent = self.n_squares = 0
 
     def start(
         self, function: Callable[[Task], Result], tasks: Iterable[Task], *, retries: int = 2, is_urgent: bool = False
     ) -> Generator[Outcome[Task, Result], None, None]:
         every = list(tasks)
         self.n_urgent += is_urgent
+        self.n_squares += sum(getattr(task, "with_square", False) for task in every)
         self.n_tasks += len(every)
         return self.run(function, every, retries=retries)
 
@@ -82,6 +83,7 @@ def test_weights_are_those_of_one_process(
     spread = learner.fresh().fit(gram, CORPUS.labels)
     assert executor.n_tasks > 2 * gram.layout.rows.n_blocks
     assert 0 < executor.n_urgent < executor.n_tasks
+    assert (executor.n_squares > 0) == (keep == "none")
     assert all(map(np.array_equal, weights(spread), weights(alone)))
     assert spread.mistakes_ == alone.mistakes_
     assert not list(tmp_path.glob("*.partial"))
