@@ -103,15 +103,18 @@ class Stopwatch:
         self._say = say
 
     def time(self, stage: str, action: Callable[[], T]) -> T:
-        begin, busy = perf_counter(), self._busy()
+        begin, own, before = perf_counter(), process_time(), self._workers()
         result = action()
-        self.seconds[stage], self.busy[stage] = perf_counter() - begin, self._busy() - busy
-        self._say(f"  {stage}: {self.seconds[stage]:.1f} s")
+        seconds, busy, after = perf_counter() - begin, process_time() - own, self._workers()
+        if before and before.keys() != after.keys():  # its time and its peak are lost with it
+            raise RunError(f"a worker was lost during {stage}, so nothing of this size is known")
+        self.seconds[stage], self.busy[stage] = seconds, busy + sum(after.values()) - sum(before.values())
+        self._say(f"  {stage}: {seconds:.1f} s")
         return result
 
-    def _busy(self) -> float:
-        workers = {} if self.executor is None else self.executor.client.run(process_time)
-        return process_time() + float(sum(workers.values()))
+    def _workers(self) -> dict[str, float]:
+        """Processor seconds of every worker so far."""
+        return {} if self.executor is None else self.executor.client.run(process_time)
 
 
 def run_size(settings: SizeSettings, say: Callable[[str], None]) -> SizeResult:

@@ -6,11 +6,12 @@ import json
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
-from gramline.pipeline.errors import InputError
+from gramline.pipeline.errors import InputError, RunError
 from gramline.pipeline.executors.dask import DaskExecutor
 from gramline.pipeline.experiments import kept_parts, record, scale_computed_size
 from gramline.pipeline.experiments import scale_computed as module
@@ -18,7 +19,7 @@ from gramline.pipeline.experiments.base import Experiment, Run
 from gramline.pipeline.experiments.scale import power
 from gramline.pipeline.experiments.scale_computed_size import ComputedSize, run_computed_size
 from gramline.pipeline.experiments.scale_model import PARALLEL_LIMIT, Growth, ScaleModel
-from gramline.pipeline.experiments.scale_size import SizeSettings
+from gramline.pipeline.experiments.scale_size import SizeSettings, Stopwatch
 from gramline.pipeline.gram import stored
 
 
@@ -152,3 +153,20 @@ def test_what_breaks_first() -> None:
     assert model.at(1_000_000, 10 * PARALLEL_LIMIT).breaks_first == "time of the client"
     slow = [replace(size_of(n), client_seconds=1e-9) for n in (100_000, 1_000_000)]
     assert "client" not in ScaleModel.of(slow).at(10_000_000, 1_000).breaks_first
+
+
+def test_a_stage_that_lost_a_worker_gives_no_figures() -> None:
+    class Processes:
+        seconds: ClassVar[dict[str, float]] = {"a": 2.0, "b": 1.0}
+
+        def run(self, _function: Any) -> dict[str, float]:
+            return dict(self.seconds)
+
+    processes = Processes()
+    watch = Stopwatch(lambda _line: None)
+    watch.executor = SimpleNamespace(client=processes)  # type: ignore[assignment]
+    watch.time("one", lambda: processes.seconds.update(a=5.0))
+    assert watch.busy["one"] == pytest.approx(3.0, abs=0.5)
+    with pytest.raises(RunError, match="a worker was lost during two"):
+        watch.time("two", lambda: processes.seconds.update(c=processes.seconds.pop("b")))
+    assert "two" not in watch.busy
